@@ -1,0 +1,29 @@
+#ifndef BOX_BASE_LIBRARY_H
+#define BOX_BASE_LIBRARY_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+
+/* A library that is loaded on first use: libcurl alone costs 4 ms of start-up, which `box help` need not pay.
+ *
+ *   struct curl_library { CURL *(*easy_init)(void); ... };
+ *   static const struct library_symbol symbols[] = { LIBRARY_SYMBOL(struct curl_library, easy_init, "curl_easy_init"), ... };
+ *   library_load("libcurl.so.4", "libcurl4", symbols, ARRAY_LENGTH(symbols), &table, err)
+ */
+struct library_symbol {
+    const char *name;
+    size_t offset;
+};
+
+#define LIBRARY_SYMBOL(table, member, name)                                                                          \
+    {                                                                                                                \
+        name, offsetof(table, member)                                                                                \
+    }
+
+/* Opens `soname` and fills the function pointers of `table`. The library stays loaded until the process ends.
+ * Fails with ERR_SYSTEM, naming the Debian `package` to install, where the library or a symbol is absent. */
+int library_load(const char *soname, const char *package, const struct library_symbol *symbols, size_t count,
+                 void *table, struct error *err);
+
+#endif

@@ -1,0 +1,31 @@
+#ifndef BOX_INCUS_EXEC_H
+#define BOX_INCUS_EXEC_H
+
+#include "base/argv.h"
+#include "base/buffer.h"
+#include "incus/client.h"
+
+/* Running a command in a guest through the daemon's exec API and its WebSockets. */
+struct exec_request {
+    const char *instance;
+    const char *const *command;     /* NULL-terminated; every argument arrives byte for byte */
+    json_t *environment;            /* object of strings, borrowed; may be NULL */
+    uint32_t user, group;           /* numeric; Incus resolves no names */
+    const char *directory;          /* NULL: the daemon's default */
+    bool interactive;               /* a pty: stdin, stdout in raw mode, window size followed */
+    int input, output, errors;      /* descriptors; -1: /dev/null (input), dropped (outputs). Borrowed, never set O_NONBLOCK */
+    struct buffer *capture;         /* where not NULL, stdout goes here instead, up to `ceiling` bytes (rest dropped) */
+    struct buffer *capture_errors;  /* likewise stderr */
+    size_t ceiling;                 /* 0: 1 MiB */
+    int64_t budget;                 /* milliseconds; 0: no limit. On expiry the command is killed: ERR_TIMEOUT */
+    struct narrator *narrator;      /* ticked while waiting; may be NULL */
+};
+
+/* Runs it to its end. `ret_status` is the command's exit status: 126/127 where the daemon says not executable / not
+ * found, 128+n after signal n. Returns when the command ended and its streams did, or one second after the command's end
+ * when a background child keeps a stream open (what came so far is complete).
+ * Non-interactive: INT, TERM and HUP of ours are forwarded to the guest's command; a closed stdout of ours (EPIPE) closes the guest's.
+ * Interactive: the terminal is raw meanwhile and restored on every way out, also when the daemon dies or TERM comes. */
+int exec_run(struct client *client, const struct exec_request *request, int *ret_status, struct error *err);
+
+#endif
