@@ -27,6 +27,6 @@
 #define ARRAY_LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Checks the arguments of a printf-like function. */
-#define PRINTF_LIKE(format, first) __attribute__((format(printf, format, first)))
+#define PRINTF_LIKE(text, first) __attribute__((format(printf, text, first)))
 
 #endif
