@@ -46,17 +46,22 @@ void process_result_reset(struct process_result *result)
     buffer_reset(&result->errors);
 }
 
+static bool is_program(const char *path)
+{
+    struct stat status;
+    return access(path, X_OK) == 0 && stat(path, &status) == 0 && S_ISREG(status.st_mode);
+}
+
 bool process_exists(const char *program)
 {
     if (strchr(program, '/')) {
-        return access(program, X_OK) == 0;
+        return is_program(program);
     }
     const char *path = getenv("PATH");
     for (const char *next = path ? path : "/usr/sbin:/usr/bin:/sbin:/bin"; next;) {
         size_t length = strcspn(next, ":");
         CLEANUP(freep) char *candidate = xasprintf("%.*s/%s", (int)length, length ? next : ".", program);
-        struct stat status;
-        if (access(candidate, X_OK) == 0 && stat(candidate, &status) == 0 && S_ISREG(status.st_mode)) {
+        if (is_program(candidate)) {
             return true;
         }
         next = next[length] ? next + length + 1 : NULL;
