@@ -1,0 +1,203 @@
+"""What changes a lab as a whole: up, down, the daemon's restart; and the status that tells how it stands."""
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import daemon
+import net
+import plan
+import spaces
+from spaces import BASE, HERE, LabError, recall, remember
+
+PYTHON = ["/usr/bin/python3", "-ES"]
+NEEDED = {"ip": "iproute2", "losetup": "mount", "nft": "nftables", "mkfs.btrfs": "btrfs-progs", "dnsmasq": "dnsmasq-base"}
+
+
+def say(text):
+    sys.stderr.write("lab: %s\n" % text)
+
+
+@contextlib.contextmanager
+def alone():
+    """One lab command at a time: two that start at once would lay the same links."""
+    while True:
+        os.makedirs(BASE, mode=0o755, exist_ok=True)
+        fd = os.open(BASE, os.O_RDONLY | os.O_DIRECTORY)
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        if os.path.isdir(BASE) and os.stat(BASE).st_ino == os.fstat(fd).st_ino:
+            break
+        os.close(fd)  # the last lab's down removed the directory while this one waited
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            os.rmdir(BASE)
+        os.close(fd)
+
+
+def check_machine():
+    lost = sorted({package for tool, package in NEEDED.items()
+                   if not shutil.which(tool, path="/usr/sbin:/usr/bin:/sbin:/bin")})
+    if lost:
+        raise LabError("missing on this machine: %s. Install what the lab needs: scripts/deps" % ", ".join(lost))
+    spaces.find_incusd()
+
+
+# Up ------------------------------------------------------------------------------------------------------------------
+
+def ensure_view(lab):
+    """The host's first process, with the namespaces that live and die with it."""
+    if spaces.view_pid(lab) is not None:
+        return
+    stray = recall(lab.path("view.pid"))
+    if stray is not None:
+        spaces.end_process(stray)
+    host = spaces.cgroup_path(lab, "host")
+    spaces.cgroup_remove(host)
+    detach_loops(lab)
+    os.makedirs(host)
+
+    def enter():
+        spaces.cgroup_join(host)  # the root of the new cgroup namespace
+        fd = os.open(lab.netns("host"), os.O_RDONLY)
+        spaces.setns(fd, spaces.NEWNET)
+        spaces.unshare(spaces.NEWNS | spaces.NEWUTS | spaces.NEWIPC | spaces.NEWCGROUP | spaces.NEWPID)
+        # LXC takes a process in "init.scope" for one that makes cgroups beside it, not below it.
+        os.mkdir(os.path.join(host, "init.scope"))
+        spaces.cgroup_join(os.path.join(host, "init.scope"))
+        spaces.cgroup_hand_down(host)
+
+    started = spaces.spawn(enter, PYTHON + [os.path.join(HERE, "view.py"), lab.name], os.path.join(lab.run, "view.log"),
+                           wait_ready=10.0)
+    remember(lab.path("view.pid"), started)
+
+
+def world_answers(lab):
+    def work():
+        spaces.enter_world(lab)
+        with socket.create_connection((plan.WEB, plan.SERVICES["http"]), 3.0) as sock:
+            sock.sendall(b"HEAD / HTTP/1.0\r\n\r\n")
+            return sock.recv(12).decode("latin-1")
+
+    try:
+        return spaces.in_child(work).startswith("HTTP/1.")
+    except LabError:
+        return False
+
+
+def ensure_world(lab):
+    running = recall(lab.path("world.pid"))
+    if running is not None:
+        if world_answers(lab):
+            return
+        spaces.end_process(running)
+    started = spaces.spawn(lambda: spaces.enter_world(lab), PYTHON + [os.path.join(HERE, "world.py"), lab.name, lab.run],
+                           os.path.join(lab.run, "world.log"), wait_ready=10.0)
+    remember(lab.path("world.pid"), started)
+
+
+def up(lab, _options):
+    begun = time.monotonic()
+    check_machine()
+    with alone():
+        os.makedirs(lab.run, exist_ok=True)
+        net.ensure(lab)
+        os.makedirs(spaces.cgroup_path(lab, "world"), exist_ok=True)
+        spaces.cgroup_hand_down(spaces.cgroup_path(lab))
+        ensure_world(lab)
+        ensure_view(lab)
+        daemon.ensure(lab)
+    say("%s is up after %.1f s. Enter it: lab/lab shell --name %s" % (lab.name, time.monotonic() - begun, lab.name))
+    return 0
+
+
+# Down ----------------------------------------------------------------------------------------------------------------
+
+def loops_of(lab):
+    """The loop devices whose file lies in the lab's directory, deleted or not."""
+    listed = subprocess.run(["losetup", "--list", "--json", "--output", "NAME,BACK-FILE"], capture_output=True, text=True,
+                            check=False).stdout
+    rows = json.loads(listed)["loopdevices"] if listed.strip() else []
+    return [row["name"] for row in rows if (row["back-file"] or "").startswith(
+        (lab.state + "/", "/var/lib/incus/disks/")) and owned_loop(lab, row["name"])]
+
+
+def owned_loop(lab, device):
+    """A loop device's file is told by device and inode: its path is the one that some mount namespace saw."""
+    with contextlib.suppress(OSError, ValueError):
+        numbers = subprocess.run(["losetup", "--list", "--noheadings", "--output", "BACK-MAJ:MIN,BACK-INO", device],
+                                 capture_output=True, text=True, check=True).stdout.split()
+        disks = os.path.join(lab.incus, "disks")
+        return any(entry.inode() == int(numbers[1]) for entry in os.scandir(disks))
+    return False
+
+
+def detach_loops(lab):
+    for device in loops_of(lab):
+        subprocess.run(["losetup", "--detach", device], check=False)
+
+
+def down(lab, _options):
+    with alone():
+        try:
+            spaces.cgroup_remove(spaces.cgroup_path(lab))
+        finally:
+            detach_loops(lab)
+        net.remove(lab)
+        if os.path.isdir(lab.state):
+            shutil.rmtree(lab.state)
+        with contextlib.suppress(OSError):
+            os.rmdir("/var/cache/box")  # made as a mount point; it stays where it holds an image
+    say("%s is down" % lab.name)
+    return 0
+
+
+# The daemon ----------------------------------------------------------------------------------------------------------
+
+def kill_daemon(lab, _options):
+    if daemon.pid(lab) is None:
+        raise LabError("lab %s runs no incusd" % lab.name)
+    daemon.stop(lab, signal.SIGKILL)
+    return 0
+
+
+def restart_daemon(lab, _options):
+    with alone():
+        daemon.stop(lab)
+        daemon.ensure(lab)
+    return 0
+
+
+# Status --------------------------------------------------------------------------------------------------------------
+
+def facts(lab):
+    return [
+        ("host namespace", net.namespace_stands(lab, "host"), lab.host_ns),
+        ("world namespace", net.namespace_stands(lab, "world"), lab.world_ns),
+        ("host", spaces.view_pid(lab) is not None, "its first process is %s" % spaces.view_pid(lab)),
+        ("world", recall(lab.path("world.pid")) is not None and world_answers(lab), lab.run + "/world.json"),
+        ("incusd", daemon.pid(lab) is not None and daemon.answers(lab), lab.run + "/incusd.log"),
+    ]
+
+
+def status(lab, options):
+    """Exit status 0 when all of the lab stands, 1 when some of it does not."""
+    rows = facts(lab)
+    well = all(good for _, good, _ in rows)
+    if options["json"]:
+        json.dump({"name": lab.name, "up": well, "directory": lab.state,
+                   "parts": [{"part": part, "ok": good, "where": where} for part, good, where in rows]}, sys.stdout)
+        sys.stdout.write("\n")
+    else:
+        sys.stdout.write("%-16s %-6s %s\n" % ("PART", "STATE", "WHERE"))
+        for part, good, where in rows:
+            sys.stdout.write("%-16s %-6s %s\n" % (part, "up" if good else "down", where))
+    return 0 if well else 1
