@@ -106,7 +106,15 @@ def remove(lab):
             ip("netns", "del", os.path.basename(path))
         elif os.path.exists(path):
             os.unlink(path)
-    if os.path.isdir("/run/netns") and not os.listdir("/run/netns"):
-        if os.path.ismount("/run/netns"):  # ip makes it one with the first namespace, and leaves it
-            detach("/run/netns")
-        os.rmdir("/run/netns")
+    tidy()
+
+
+def tidy():
+    """With the first namespace ip mounts their directory on itself, and leaves it so: undone with the last one."""
+    if not os.path.isdir("/run/netns") or os.listdir("/run/netns"):
+        return
+    with open("/proc/self/mountinfo", encoding="utf-8") as mounts:
+        stacked = sum(line.split()[4] == "/run/netns" for line in mounts)
+    for _ in range(stacked):
+        detach("/run/netns")
+    os.rmdir("/run/netns")
