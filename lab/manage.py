@@ -76,7 +76,7 @@ def ensure_view(lab):
         spaces.cgroup_hand_down(host)
 
     started = spaces.spawn(enter, PYTHON + [os.path.join(HERE, "view.py"), lab.name], os.path.join(lab.run, "view.log"),
-                           wait_ready=10.0)
+                           wait_ready=10.0, first=True)
     remember(lab.path("view.pid"), started)
 
 
@@ -147,8 +147,11 @@ def detach_loops(lab):
 
 def down(lab, _options):
     with alone():
+        view = recall(lab.path("view.pid"))
         try:
             spaces.cgroup_remove(spaces.cgroup_path(lab))
+            if view is not None and not spaces.end_process(view):
+                raise LabError("the first process of the host (%d) does not end" % view)
         finally:
             detach_loops(lab)
         net.remove(lab)

@@ -10,6 +10,8 @@ import os
 import select
 import shutil
 import signal
+import socket
+import struct
 import sys
 
 BASE = os.environ.get("BOX_LAB_DIR", "/var/cache/box-lab")
@@ -248,24 +250,38 @@ def _start(argv, log, keep, before):
     os.execv(argv[0], argv)
 
 
-def spawn(enter, argv, log, wait_ready=None, before=None):
+def sender_of(sock):
+    """The pid of who sent the next datagram, as the receiver's PID namespace numbers it."""
+    control = sock.recvmsg(1, socket.CMSG_SPACE(12))[1]
+    return struct.unpack("3i", control[0][2])[0]
+
+
+def spawn(enter, argv, log, wait_ready=None, before=None, first=False):
     """Starts a process that stays, in the namespaces that enter() goes into; returns its pid as the machine numbers it.
 
-    With wait_ready (seconds) the last argument becomes a descriptor to which it writes one byte when it is ready.
+    With wait_ready (seconds) the last argument becomes a descriptor to which it writes one byte when it is ready. It is an
+    orphan at once, so that the first process there reaps it; with first=True it is that first process itself.
     """
     reader, writer = os.pipe()
 
     def work():
         os.close(reader)
+        ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         enter()
         child = os.fork()
         if child == 0:
             try:
+                if not first and os.fork():
+                    os._exit(0)
+                its.send(b"1")
                 keep = [writer] if wait_ready else []
                 _start(argv + [str(writer)] * bool(wait_ready), log, keep, before)
             finally:
                 os._exit(127)
-        return str(child)
+        if not first:
+            os.waitpid(child, 0)
+        return str(sender_of(ours))
 
     try:
         pid = int(in_child(work))

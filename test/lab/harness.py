@@ -107,7 +107,7 @@ class Lab:
         return self.run([binary(), *arguments], **options)
 
     def query(self, path, method="GET", data=None):
-        """What the daemon's API answers, decoded: the positive side of a claim about what box did."""
+        """What the daemon's API answers, decoded (an empty list comes as None): the fact beside box's claim."""
         argv = ["incus", "query", "--wait", "-X", method, path]
         if data is not None:
             argv += ["-d", json.dumps(data)]
@@ -120,14 +120,14 @@ class Lab:
         """The lab up, its host set up by box, the image there. Each step is skipped where it is done already."""
         self.up()
         self.must([binary(), "setup-host"], timeout=120)
-        if not any(alias["name"] == IMAGE for alias in self.query("/1.0/images/aliases?recursion=1")):
+        if not any(alias["name"] == IMAGE for alias in self.query("/1.0/images/aliases?recursion=1") or []):
             build_image()
             self.must([binary(), "image", "build", IMAGE], timeout=300)
         return self
 
     def remove_boxes(self, prefix=""):
         """Removes every instance whose name starts with the prefix; the daemon's own client does it, not box."""
-        names = [row["name"] for row in self.query("/1.0/instances?recursion=1") if row["name"].startswith(prefix)]
+        names = [row["name"] for row in self.query("/1.0/instances?recursion=1") or [] if row["name"].startswith(prefix)]
         for name in names:
             self.run(["incus", "delete", "--force", name])
 
