@@ -44,7 +44,7 @@ enum command_section {
 struct command {
     const char *name;      /* "exec", or two words for a member of a group: "image build" */
     enum command_section section;
-    const char *arguments; /* "BOX", "[NAME]", "BOX...", "BOX -- COMMAND [ARG...]", "": dispatch counts by it, the
+    const char *arguments; /* "BOX", "[NAME]", "BOX...", "BOX -- CMD...", "": dispatch counts by it, the
                               completions offer by it (BOX, TEMPLATE, IMAGE, FILE, DIR) */
     const char *summary;   /* one line for the listing: no capital, no final full stop */
     const char *help;      /* paragraphs for `box help NAME`, at most 78 columns, ends with a newline; may be NULL */
@@ -53,6 +53,7 @@ struct command {
     /* 0 or -1 with `err`. A command that passes another's exit status on sets `context->status` and returns 0.
      * Results go to `context->out`, all else through `context->narrator`. */
     int (*run)(struct context *context, struct error *err);
+    const char *also;      /* what people type for it elsewhere, "ls ps": only to suggest it; may be NULL */
 };
 
 /* What a command runs with. All borrowed; lives until the process ends. */

@@ -1,0 +1,105 @@
+/* Help for people, from the rows of the command table.
+ * Not for: the man page (manual.c) and the completions (completion.c), which read the same rows. */
+#include "cli/help.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "cli/commands.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#define SUMMARY_COLUMN 30 /* where summaries begin */
+
+const char *help_section(enum command_section section)
+{
+    switch (section) {
+    case SECTION_DAILY:
+        return "Boxes";
+    case SECTION_IMAGES:
+        return "Templates and images";
+    case SECTION_HOST:
+        return "This host";
+    case SECTION_OTHER:
+        break;
+    }
+    return "Other";
+}
+
+/* A left part and what it means, which goes to the next line where the left part is too long. */
+static void print_pair(const char *left, const char *right, FILE *out)
+{
+    int width = SUMMARY_COLUMN - 2;
+    if (text_columns(left) < (size_t)width) {
+        (void)fprintf(out, "  %-*s%s\n", width, left, right);
+    } else {
+        (void)fprintf(out, "  %s\n%*s%s\n", left, SUMMARY_COLUMN, "", right);
+    }
+}
+
+static void print_row(const struct command *command, FILE *out)
+{
+    CLEANUP(freep) char *usage = commands_usage(command);
+    print_pair(usage + strlen("box "), command->summary, out);
+}
+
+void help_general(FILE *out)
+{
+    (void)fputs("box mints throwaway machines that reach the public internet and nothing else.\n\n"
+                "usage: box COMMAND [ARGUMENTS] [FLAGS]\n",
+                out);
+    const struct command *const *rows = commands_all();
+    for (enum command_section section = SECTION_DAILY; section <= SECTION_OTHER; section++) {
+        bool begun = false;
+        for (size_t i = 0; rows[i]; i++) {
+            if (rows[i]->section != section || rows[i]->flags & HIDDEN) {
+                continue;
+            }
+            if (!begun) {
+                (void)fprintf(out, "\n%s\n", help_section(section));
+                begun = true;
+            }
+            print_row(rows[i], out);
+        }
+    }
+    (void)fputs("\n'box help COMMAND' tells more, and so does --help behind any command.\n", out);
+}
+
+void help_group(const char *group, FILE *out)
+{
+    (void)fprintf(out, "usage: box %s COMMAND [ARGUMENTS] [FLAGS]\n\n", group);
+    CLEANUP(freep) char *prefix = xasprintf("%s ", group);
+    const struct command *const *rows = commands_all();
+    for (size_t i = 0; rows[i]; i++) {
+        if (text_starts_with(rows[i]->name, prefix) && !(rows[i]->flags & HIDDEN)) {
+            print_row(rows[i], out);
+        }
+    }
+}
+
+char *help_option(const struct option_row *row)
+{
+    bool has_value = row->kind != OPTION_FLAG;
+    char letter[] = {'-', row->letter, ',', ' ', '\0'};
+    return xasprintf("%s--%s%s%s", row->letter ? letter : "    ", row->name, has_value ? " " : "",
+                     has_value ? row->value : "");
+}
+
+void help_command(const struct command *command, FILE *out)
+{
+    CLEANUP(freep) char *usage = commands_usage(command);
+    (void)fprintf(out, "usage: %s\n\n%c%s.\n", usage, toupper((unsigned char)command->summary[0]),
+                  command->summary + 1);
+    if (command->help) {
+        (void)fprintf(out, "\n%s", command->help);
+    }
+    (void)fputs("\nFlags\n", out);
+    const struct option_row *tables[COMMANDS_TABLES];
+    commands_options(command, tables);
+    for (size_t i = 0; tables[i]; i++) {
+        for (const struct option_row *row = tables[i]; row->name; row++) {
+            CLEANUP(freep) char *left = help_option(row);
+            print_pair(left, row->help, out);
+        }
+    }
+}
