@@ -16,7 +16,8 @@ struct client;
 
 /* Connects (5 s at most). Tells apart, each as ERR_NO_DAEMON or ERR_DENIED with its remedy: Incus is not installed,
  * no socket (the daemon is not running), permission denied (not in the group; in the group, but this session is
- * older than that), a daemon that does not answer. */
+ * older than that), a daemon that does not accept. No request is sent: a daemon that accepts and never answers is told by the
+ * first request, in the same words. */
 int client_open(struct client **ret_client, struct error *err);
 void client_close(struct client *client);
 DEFINE_CLEANUP(struct client *, client_close)
@@ -43,7 +44,22 @@ int client_put_tagged(struct client *client, const char *path, const char *etag,
 /* Where --verbose wants each request told with its time: called after each. */
 void client_trace(struct client *client, void (*trace)(void *context, const char *line), void *context);
 
+/* Ticked while a request waits (a synchronous one may take long: a pool, a network with many instances). NULL: silence. */
+void client_narrate(struct client *client, struct narrator *narrator);
+
+/* Milliseconds that the daemon may be silent before a request is given up: 30,000 unless set. */
+void client_be_patient(struct client *client, int64_t milliseconds);
+
 /* The path of the socket in use. Borrowed. */
 const char *client_socket(const struct client *client);
+
+/* For the other files of this floor. All borrowed; the project is NULL where Incus's own default is meant. */
+struct http;
+struct http *client_http(struct client *client);
+const char *client_project(const struct client *client);
+int64_t client_patience(const struct client *client);
+struct narrator *client_narrator(const struct client *client);
+bool client_traced(const struct client *client);
+void client_tell(struct client *client, const char *line);
 
 #endif

@@ -8,7 +8,8 @@
 /* Running a command in a guest through the daemon's exec API and its WebSockets. */
 struct exec_request {
     const char *instance;
-    const char *const *command;     /* NULL-terminated; every argument arrives byte for byte */
+    const char *const *command;     /* NULL-terminated; every argument arrives byte for byte (a guest without /bin/sh gets
+                                     * UTF-8 only) */
     json_t *environment;            /* object of strings, borrowed; may be NULL */
     uint32_t user, group;           /* numeric; Incus resolves no names */
     const char *directory;          /* NULL: the daemon's default */
@@ -24,8 +25,12 @@ struct exec_request {
 /* Runs it to its end. `ret_status` is the command's exit status: 126/127 where the daemon says not executable / not
  * found, 128+n after signal n. Returns when the command ended and its streams did, or one second after the command's end
  * when a background child keeps a stream open (what came so far is complete).
- * Non-interactive: INT, TERM and HUP of ours are forwarded to the guest's command; a closed stdout of ours (EPIPE) closes the guest's.
- * Interactive: the terminal is raw meanwhile and restored on every way out, also when the daemon dies or TERM comes. */
+ * Non-interactive: INT, TERM and HUP of ours (through base/cancel.h) are forwarded to the guest's command, whose end then is
+ * the result; a closed stdout of ours (EPIPE) closes the guest's. Where stdout is captured the caller is a program and not a
+ * person: a signal then kills the command and is ERR_INTERRUPTED.
+ * Interactive: `input` must be a terminal. It is raw meanwhile and restored on every way out, also when the daemon dies; INT,
+ * TERM or HUP sent to us end the session: ERR_INTERRUPTED.
+ * ERR_NO_DAEMON where the daemon goes away meanwhile; the command dies with its connection. */
 int exec_run(struct client *client, const struct exec_request *request, int *ret_status, struct error *err);
 
 #endif

@@ -6,7 +6,9 @@
 
 #include <sys/types.h>
 
-/* Files of a guest through the files API. Works on a stopped container too; a VM needs its agent. */
+/* Files of a guest through the files API. Works on a stopped container too; a VM needs its agent. Reading and listing
+ * follow symbolic links, within the guest.
+ * An owner and a mode are what a file is created with: one that exists keeps its own. */
 struct guestfile_owner {
     uint32_t user, group;
     mode_t mode; /* permission bits */

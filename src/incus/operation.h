@@ -29,6 +29,17 @@ const char *operation_path(const struct operation *operation);
 /* The operation's metadata as the creating answer had it (fds and secrets of an exec). Borrowed. */
 const json_t *operation_metadata(const struct operation *operation);
 
+/* The wait in pieces, for who waits for other descriptors too (exec.c): begin sends the long-poll, end judges it once
+ * http_ended(). `ret_metadata` is written on a failed operation too. Both fail as operation_wait() does. */
+struct http_transfer;
+int operation_wait_begin(struct operation *operation, struct http_transfer **ret_transfer, struct error *err);
+int operation_wait_end(struct operation *operation, struct http_transfer *transfer, json_t **ret_metadata,
+                       struct error *err);
+
+/* As operation_start() with everything that a call can carry; see call.h. */
+struct call;
+int operation_send(struct client *client, const struct call *call, struct operation **ret_operation, struct error *err);
+
 void operation_free(struct operation *operation);
 DEFINE_CLEANUP(struct operation *, operation_free)
 

@@ -1,0 +1,145 @@
+/* The daemon's JSON envelope, the outcome of an operation, its progress: pure functions over what came.
+ * Not for: sending anything; see call.c and operation.c. */
+#include "incus/answer.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+
+#include <string.h>
+
+#define OPERATIONS "/1.0/operations/"
+
+/* Status codes inside an envelope (Incus REST API, "Status codes"). */
+enum { STATUS_SUCCESS = 200, STATUS_CANCELLED = 401 };
+
+void answer_reset(struct answer *answer)
+{
+    json_decref(answer->metadata);
+    free(answer->operation);
+    *answer = (struct answer){0};
+}
+
+int answer_refused(int http, const char *words, struct error *err)
+{
+    enum error_code code = http == 404   ? ERR_NOT_FOUND
+                           : http == 409 ? ERR_EXISTS
+                           : http == 403 ? ERR_DENIED
+                                         : ERR_REFUSED_BY_INCUS;
+    CLEANUP(freep) char *safe = text_sanitise(words ? words : "", words ? strlen(words) : 0);
+    if (text_is_empty(safe)) {
+        error_set(err, code, "Incus answered HTTP %d without a reason", http);
+    } else {
+        error_set(err, code, "Incus says: %s", safe);
+    }
+    if (err) {
+        err->http = http;
+    }
+    return -1;
+}
+
+/* An operation's path goes into requests that are written by hand, so it must be nothing but what it should be. */
+static char *checked_operation(const char *path)
+{
+    if (!text_starts_with(path, OPERATIONS)) {
+        return NULL;
+    }
+    const char *id = path + strlen(OPERATIONS);
+    size_t length = strspn(id, "0123456789abcdefABCDEF-");
+    /* A query may follow: some versions name the project there. */
+    if (length == 0 || length > 64 || (id[length] && id[length] != '?')) {
+        return NULL;
+    }
+    return xstrndup(path, strlen(OPERATIONS) + length);
+}
+
+static int broken(int http, const char *what, const char *why, struct error *err)
+{
+    error_set(err, ERR_PROTOCOL, "the answer of Incus to %s is broken: %s", what, why);
+    if (err) {
+        err->http = http;
+    }
+    return -1;
+}
+
+int answer_read(int http, const char *body, size_t length, const char *what, struct answer *ret_answer,
+                struct error *err)
+{
+    CLEANUP(json_freep) json_t *envelope = NULL;
+    CLEANUP(error_reset) struct error malformed = {0};
+    if (json_parse(body, length, "it", &envelope, &malformed) < 0) {
+        return broken(http, what, malformed.message, err);
+    }
+    const char *type = json_text(envelope, "type");
+    if (http >= 400 || text_equal(type, "error")) {
+        int64_t code = json_number(envelope, "error_code", http);
+        return answer_refused(code >= 400 && code < 600 ? (int)code : http, json_text(envelope, "error"), err);
+    }
+    json_t *metadata = json_object_get(envelope, "metadata");
+    if (text_equal(type, "sync")) {
+        *ret_answer = (struct answer){.metadata = json_is_null(metadata) ? NULL : json_incref(metadata)};
+        return 0;
+    }
+    if (!text_equal(type, "async")) {
+        return broken(http, what, "it is neither sync, async nor error", err);
+    }
+    char *operation = checked_operation(json_text(envelope, "operation"));
+    if (!operation) {
+        return broken(http, what, "it names no operation", err);
+    }
+    *ret_answer = (struct answer){.metadata = json_is_null(metadata) ? NULL : json_incref(metadata),
+                                  .operation = operation};
+    return 0;
+}
+
+/* The operation's own words carry what its HTTP status would have said. */
+static int status_of_words(const char *words)
+{
+    if (words && strstr(words, "already exists")) {
+        return 409;
+    }
+    if (words && (strstr(words, "not found") || strstr(words, "Not Found"))) {
+        return 404;
+    }
+    return 400;
+}
+
+int answer_outcome(const json_t *operation, json_t **ret_metadata, struct error *err)
+{
+    int64_t status = json_number(operation, "status_code", 0);
+    if (status == 0) {
+        return error_set(err, ERR_PROTOCOL, "the answer of Incus about an operation has no status");
+    }
+    if (ret_metadata) {
+        json_t *metadata = json_object_get(operation, "metadata");
+        *ret_metadata = json_is_object(metadata) ? json_incref(metadata) : NULL;
+    }
+    const char *words = json_text(operation, "err");
+    if (status == STATUS_SUCCESS) {
+        return 0;
+    }
+    if (status == STATUS_CANCELLED) {
+        error_set(err, ERR_REFUSED_BY_INCUS, "the operation was cancelled");
+        if (err) {
+            err->http = STATUS_CANCELLED;
+        }
+        return -1;
+    }
+    if (status < 400) {
+        return error_set(err, ERR_PROTOCOL, "Incus says that the operation has not ended (status %lld)",
+                         (long long)status);
+    }
+    return answer_refused(status_of_words(words), words, err);
+}
+
+char *answer_progress(const json_t *metadata)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)metadata, key, value)
+    {
+        if (text_ends_with(key, "_progress") && json_is_string(value)) {
+            return text_sanitise(json_string_value(value), json_string_length(value));
+        }
+    }
+    return NULL;
+}
