@@ -15,7 +15,8 @@ import daemon
 import net
 import plan
 import spaces
-from spaces import BASE, HERE, LabError, recall, remember
+import uplink
+from spaces import BASE, HERE, SHARED_CACHE, LabError, recall, remember
 
 PYTHON = ["/usr/bin/python3", "-ES"]
 NEEDED = {"ip": "iproute2", "losetup": "mount", "nft": "nftables", "mkfs.btrfs": "btrfs-progs", "dnsmasq": "dnsmasq-base"}
@@ -39,7 +40,8 @@ def alone():
         yield
     finally:
         with contextlib.suppress(OSError):
-            os.rmdir(BASE)
+            os.rmdir(BASE)  # stays while there is a lab
+            os.rmdir(SHARED_CACHE)  # made as a mount point; stays where it holds an image
         os.close(fd)
 
 
@@ -93,18 +95,20 @@ def world_answers(lab):
         return False
 
 
-def ensure_world(lab):
+def ensure_world(lab, wants_uplink):
+    changed = uplink.ensure(lab) if wants_uplink else uplink.remove(lab)
     running = recall(lab.path("world.pid"))
     if running is not None:
-        if world_answers(lab):
+        if world_answers(lab) and not changed:
             return
         spaces.end_process(running)
-    started = spaces.spawn(lambda: spaces.enter_world(lab), PYTHON + [os.path.join(HERE, "world.py"), lab.name, lab.run],
+    started = spaces.spawn(lambda: spaces.enter_world(lab), PYTHON + [os.path.join(HERE, "world.py"), lab.name, lab.run,
+                                                                json.dumps(uplink.chosen(lab))],
                            os.path.join(lab.run, "world.log"), wait_ready=10.0)
     remember(lab.path("world.pid"), started)
 
 
-def up(lab, _options):
+def up(lab, options):
     begun = time.monotonic()
     check_machine()
     with alone():
@@ -112,7 +116,7 @@ def up(lab, _options):
         net.ensure(lab)
         os.makedirs(spaces.cgroup_path(lab, "world"), exist_ok=True)
         spaces.cgroup_hand_down(spaces.cgroup_path(lab))
-        ensure_world(lab)
+        ensure_world(lab, options["uplink"])
         ensure_view(lab)
         daemon.ensure(lab)
     say("%s is up after %.1f s. Enter it: lab/lab shell --name %s" % (lab.name, time.monotonic() - begun, lab.name))
@@ -122,22 +126,14 @@ def up(lab, _options):
 # Down ----------------------------------------------------------------------------------------------------------------
 
 def loops_of(lab):
-    """The loop devices whose file lies in the lab's directory, deleted or not."""
-    listed = subprocess.run(["losetup", "--list", "--json", "--output", "NAME,BACK-FILE"], capture_output=True, text=True,
-                            check=False).stdout
-    rows = json.loads(listed)["loopdevices"] if listed.strip() else []
-    return [row["name"] for row in rows if (row["back-file"] or "").startswith(
-        (lab.state + "/", "/var/lib/incus/disks/")) and owned_loop(lab, row["name"])]
-
-
-def owned_loop(lab, device):
-    """A loop device's file is told by device and inode: its path is the one that some mount namespace saw."""
-    with contextlib.suppress(OSError, ValueError):
-        numbers = subprocess.run(["losetup", "--list", "--noheadings", "--output", "BACK-MAJ:MIN,BACK-INO", device],
-                                 capture_output=True, text=True, check=True).stdout.split()
-        disks = os.path.join(lab.incus, "disks")
-        return any(entry.inode() == int(numbers[1]) for entry in os.scandir(disks))
-    return False
+    """The loop devices on the lab's files, told by device and inode: paths are those that the daemon saw."""
+    disks = os.path.join(lab.incus, "disks")
+    files = [entry.stat() for entry in os.scandir(disks)] if os.path.isdir(disks) else []
+    ours = {("%d:%d" % (os.major(row.st_dev), os.minor(row.st_dev)), str(row.st_ino)) for row in files}
+    listed = subprocess.run(["losetup", "--list", "--noheadings", "--raw", "--output", "NAME,BACK-MAJ:MIN,BACK-INO"],
+                            capture_output=True, text=True, check=False).stdout
+    rows = [line.split() for line in listed.splitlines()]
+    return [row[0] for row in rows if tuple(row[1:]) in ours]
 
 
 def detach_loops(lab):
@@ -157,8 +153,6 @@ def down(lab, _options):
         net.remove(lab)
         if os.path.isdir(lab.state):
             shutil.rmtree(lab.state)
-        with contextlib.suppress(OSError):
-            os.rmdir("/var/cache/box")  # made as a mount point; it stays where it holds an image
     say("%s is down" % lab.name)
     return 0
 
@@ -187,6 +181,8 @@ def facts(lab):
         ("world namespace", net.namespace_stands(lab, "world"), lab.world_ns),
         ("host", spaces.view_pid(lab) is not None, "its first process is %s" % spaces.view_pid(lab)),
         ("world", recall(lab.path("world.pid")) is not None and world_answers(lab), lab.run + "/world.json"),
+        ("uplink", not uplink.chosen(lab) or recall(lab.path("uplink.pid")) is not None,
+         "to " + ", ".join(row["name"] for row in uplink.chosen(lab)) if uplink.chosen(lab) else "none, as it should be in a test"),
         ("incusd", daemon.pid(lab) is not None and daemon.answers(lab), lab.run + "/incusd.log"),
     ]
 

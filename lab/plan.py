@@ -55,6 +55,9 @@ ADDRESSES = [
 ]
 ON_LINK = {"45.33.10.77": "uplink", "2600:3c00:10::77": "uplink", "192.168.50.20": "lan"}
 
+# With --uplink: the world's addresses for package registries, whose real ones may lie where no box may go.
+REGISTRIES = ["146.75.30.%d" % last for last in range(11, 27)]
+
 # Ports that every address of the world serves.
 SERVICES = {"http": 80, "tls_banner": 443, "dns": 53, "tcp_echo": 7, "udp_echo": 7}
 
@@ -101,8 +104,9 @@ def routed_addresses():
     return [a + ("/128" if family(a) == 6 else "/32") for _, a, _ in ADDRESSES if a not in on_links]
 
 
-def describe(lab, held):
-    """The content of world.json: what the lab named serves. `held` are the addresses that the world's kernel took."""
+def describe(lab, held, registries):
+    """The content of world.json: what the lab named serves. `held` are the addresses that the world's kernel took,
+    `registries` the names that lead out of the lab: while there are any, no attack may be tried in it."""
     return {
         "version": 1,
         "lab": lab,
@@ -113,6 +117,7 @@ def describe(lab, held):
             for kind, address, why in ADDRESSES if address in held
         ],
         "names": [{"name": n, "type": t, "value": v, "why": w} for n, t, v, w in NAMES],
+        "uplink": [{"name": row["name"], "address": row["address"]} for row in registries],
         "private_hosts": [{"address": a, "name": n} for a, n in PRIVATE_HOSTS],
         "host": {
             name: {key: value for key, value in row.items() if key != "peer"} for name, row in LINKS.items()

@@ -15,6 +15,7 @@ import struct
 import sys
 
 BASE = os.environ.get("BOX_LAB_DIR", "/var/cache/box-lab")
+SHARED_CACHE = "/var/cache/box"  # images, built once for the machine and all its labs
 HERE = os.path.dirname(os.path.abspath(__file__))
 TREE = os.path.dirname(HERE)
 

@@ -9,11 +9,10 @@ import socket
 import sys
 
 import plan
-from spaces import BASE, TREE, Lab, detach, mount
+from spaces import BASE, SHARED_CACHE, TREE, Lab, detach, mount
 
 MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND, MS_REC, MS_PRIVATE = 2, 4, 8, 0x1000, 0x4000, 1 << 18
 OVERLAYS = ["/etc", "/root", "/home", "/var/lib", "/var/log"]
-SHARED_CACHE = "/var/cache/box"
 
 
 def bind(source, target):

@@ -1,7 +1,8 @@
 """The outside world of one lab: HTTP, a TLS-port banner, DNS and echo on every address that its namespace holds.
 
 One process, started by the lab inside the world's network namespace. It decides nothing about links or routes.
-Usage: world.py NAME DIRECTORY READY_FD: writes DIRECTORY/world.json, then one byte to READY_FD once all ports are open.
+Usage: world.py NAME DIRECTORY UPLINK READY_FD: opens all ports, writes DIRECTORY/world.json, then one byte to READY_FD.
+UPLINK is a JSON list of {name, address, real}: registries whose TCP 80 and 443 are passed on.
 """
 
 import asyncio
@@ -16,15 +17,19 @@ import sys
 import time
 
 import plan
+import uplink
 
 IP_PKTINFO = 8
 DNS_TYPES = {"A": 1, "TXT": 16, "AAAA": 28}
 DATAGRAM_MAX = 512
 TTL = 300
+RELAYED_PORTS = (80, 443)
 
 
 class World:
-    def __init__(self):
+    def __init__(self, registries):
+        self.names = plan.NAMES + [(row["name"], "A", row["address"], "a package registry") for row in registries]
+        self.relayed = {row["address"]: row["real"] for row in registries}
         self.arrivals = collections.deque(maxlen=4096)
         self.count = 0
 
@@ -144,10 +149,10 @@ async def banner(_reader, writer, _world, ends):
     writer.write(b"lab %s\n" % ends[1].encode())
 
 
-async def dns_stream(reader, writer, _world, _ends):
+async def dns_stream(reader, writer, world, _ends):
     while True:
         length = struct.unpack("!H", await reader.readexactly(2))[0]
-        reply, _ = dns_answer(await reader.readexactly(length), plan.NAMES, 65535)
+        reply, _ = dns_answer(await reader.readexactly(length), world.names, 65535)
         if reply is None:
             return
         writer.write(struct.pack("!H", len(reply)) + reply)
@@ -179,12 +184,46 @@ async def http(reader, writer, world, ends):
             zeros -= step
 
 
+async def pump(reader, writer):
+    while data := await reader.read(65536):
+        writer.write(data)
+        await writer.drain()
+    if writer.can_write_eof():
+        writer.write_eof()
+
+
+async def relay(reader, writer, real, port):
+    """Passes a connection on to where a registry really is, over the uplink's own device: no route leads there."""
+    loop = asyncio.get_running_loop()
+    for address in real:
+        sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        sock.setblocking(False)
+        try:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, uplink.LINK.encode())
+            await asyncio.wait_for(loop.sock_connect(sock, (address, port)), 10)
+            break
+        except (OSError, asyncio.TimeoutError) as problem:
+            sock.close()
+            print("world: registry at %s: %s" % (address, problem), file=sys.stderr, flush=True)
+    else:
+        return
+    far_reader, far_writer = await asyncio.open_connection(sock=sock)
+    try:
+        await asyncio.gather(pump(reader, far_writer), pump(far_reader, writer))
+    finally:
+        far_writer.close()
+
+
 async def serve_stream(world, service, port, handler):
     async def connected(reader, writer):
         source, own = writer.get_extra_info("peername"), writer.get_extra_info("sockname")
         try:
             ends = (plain(source[0]), plain(own[0]))
             world.arrived(service, (ends[0], source[1]), ends[1])
+            if ends[1] in world.relayed:
+                if port in RELAYED_PORTS:
+                    await relay(reader, writer, world.relayed[ends[1]], port)
+                return
             await handler(reader, writer, world, ends)
             await writer.drain()
         except (OSError, TypeError, ValueError, EOFError, asyncio.TimeoutError, asyncio.LimitOverrunError):
@@ -208,13 +247,13 @@ def held_addresses():
     return held
 
 
-async def main(name, directory, ready_fd):
+async def main(name, directory, registries, ready_fd):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 65536), hard))
-    world, loop = World(), asyncio.get_running_loop()
+    world, loop = World(registries), asyncio.get_running_loop()
 
     def answer_dns(payload):
-        reply, asked = dns_answer(payload, plan.NAMES, DATAGRAM_MAX)
+        reply, asked = dns_answer(payload, world.names, DATAGRAM_MAX)
         return reply, {"asked": asked}
 
     serve_datagrams(loop, world, "dns", plan.SERVICES["dns"], answer_dns)
@@ -224,7 +263,7 @@ async def main(name, directory, ready_fd):
 
     path = os.path.join(directory, "world.json")
     with open(path + ".new", "w", encoding="utf-8") as out:
-        json.dump(plan.describe(name, held_addresses()), out, indent=1)
+        json.dump(plan.describe(name, held_addresses(), registries), out, indent=1)
     os.rename(path + ".new", path)
     os.write(ready_fd, b"1")
     os.close(ready_fd)
@@ -232,4 +271,4 @@ async def main(name, directory, ready_fd):
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1], sys.argv[2], int(sys.argv[3])))
+    asyncio.run(main(sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), int(sys.argv[4])))

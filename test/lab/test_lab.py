@@ -363,6 +363,49 @@ class Life(unittest.TestCase):
         self.mend()
 
 
+class Uplink(unittest.TestCase):
+    """The way out to the package registries, by which nothing else may leave."""
+
+    @classmethod
+    def setUpClass(cls):
+        B.command("up", "--uplink")
+        cls.registries = B.world()["uplink"]
+
+    @classmethod
+    def tearDownClass(cls):
+        B.down()
+
+    def test_registries_answer_at_public_addresses_of_the_world(self):
+        self.assertTrue(self.registries)
+        for row in self.registries:
+            self.assertEqual(B.must(["getent", "ahostsv4", row["name"]]).stdout.split()[0], row["address"])
+            for scheme in ("http", "https"):
+                done = B.run(["curl", "-sS", "-m20", "-o", "/dev/null", "-w", "%{remote_ip} %{http_code}", scheme + "://" + row["name"]])
+                self.assertRegex(done.stdout, re.escape(row["address"]) + r" [2345]\d\d", done.stderr)
+
+    def test_apt_of_the_host_works_through_it(self):
+        done = B.run(["apt-get", "update", "-q", "--error-on=any"], timeout=120)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_nothing_else_leaves(self):
+        real = json.loads((B.directory / "uplink.json").read_text())[0]["real"][0]
+        self.assertNotEqual(B.run(["curl", "-sS", "-m2", "http://%s/" % real]).returncode, 0)
+        self.assertNotEqual(B.run(["curl", "-sS", "-m2", "http://%s/" % real], world=True).returncode, 0)
+        self.assertEqual(B.run(["curl", "-sS", "-m5", "http://%s:81/" % self.registries[0]["address"]]).returncode, 7)
+        self.assertNotIn("tap0", B.must(["ip", "link"]).stdout)
+        best = B.must(["ip", "route", "get", real], world=True).stdout
+        self.assertIn("dev uplink", best)
+
+    def test_up_without_it_takes_it_away(self):
+        try:
+            B.up()
+            self.assertEqual(B.world()["uplink"], [])
+            self.assertNotIn("tap0", B.must(["ip", "link"], world=True).stdout)
+            self.assertNotEqual(B.run(["getent", "hosts", self.registries[0]["name"]]).returncode, 0)
+        finally:
+            B.command("up", "--uplink")
+
+
 class Down(unittest.TestCase):
     def leaves_nothing(self, crash):
         before, loops = machine(), loop_devices()
