@@ -5,7 +5,9 @@
 #include "base/json.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* Whether a port of boxnet is armed: its MAC and address in the kernel's sets, its filters and isolation live. Only then
  * does it pass anything. The watcher (`box firewall watch`) arms ports and publishes what it put into the kernel in
@@ -27,6 +29,14 @@ int arm_wait(const char *interface, const char *mac, int64_t budget, struct erro
 /* The state of every port of boxnet, for listings: one read of one file. The caller frees the array. `ret_ports` may be
  * NULL with count 0. ERR_STATE with the remedy where no watcher runs. */
 int arm_list(struct arm_port **ret_ports, size_t *ret_count, struct error *err);
+
+/* The process that holds the watcher's lock, as the kernel says; 0 where none does or nothing can be seen. */
+pid_t arm_watcher(void);
+
+/* The watcher's side: takes the lock (ERR_STATE where another has it), held until the descriptor is closed; and replaces
+ * the published file. */
+int arm_lock(int *ret_fd, struct error *err);
+int arm_publish(const struct arm_port *ports, size_t count, struct error *err);
 
 /* True where a watcher holds its lock. Never fails: what cannot be seen is not running. */
 bool arm_watcher_runs(void);
