@@ -1,8 +1,8 @@
 """The outside world of one lab: HTTP, a TLS-port banner, DNS and echo on every address that its namespace holds.
 
 One process, started by the lab inside the world's network namespace. It decides nothing about links or routes.
-Usage: world.py NAME DIRECTORY UPLINK READY_FD: opens all ports, writes DIRECTORY/world.json, then one byte to READY_FD.
-UPLINK is a JSON list of {name, address, real}: registries whose TCP 80 and 443 are passed on.
+Usage: world.py NAME DIRECTORY [UPLINK] READY_FD: opens all ports, writes DIRECTORY/world.json, then one byte to READY_FD.
+UPLINK is a JSON list (default: empty) of {name, address, real}: registries whose TCP 80 and 443 are passed on.
 """
 
 import asyncio
@@ -271,4 +271,5 @@ async def main(name, directory, registries, ready_fd):
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), int(sys.argv[4])))
+    lab_name, run_directory, *linked, ready = sys.argv[1:]
+    asyncio.run(main(lab_name, run_directory, json.loads(linked[0]) if linked else [], int(ready)))
