@@ -59,6 +59,11 @@ int netlink_open(int protocol, int *ret_fd, struct error *err)
     if (fd < 0) {
         return error_set_errno(err, errno, "cannot open a netlink socket");
     }
+    /* Unbound it would pass for the kernel itself, and be skipped when the kernel tells its events. */
+    struct sockaddr_nl address = {.nl_family = AF_NETLINK};
+    if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
+        return error_set_errno(err, errno, "cannot bind a netlink socket");
+    }
     struct timeval patience = {.tv_sec = 5};
     (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
     int on = 1;
