@@ -297,7 +297,7 @@ class Life(unittest.TestCase):
     def pids(self):
         return {part: (A.directory / part).read_text() for part in ("view.pid", "world.pid", "incusd.pid")}
 
-    def mend(self):
+    def assert_up_mends(self):
         begun = time.monotonic()
         A.up()
         self.assertLess(time.monotonic() - begun, 15)
@@ -317,17 +317,17 @@ class Life(unittest.TestCase):
         for part in ("incusd.pid", "world.pid", "view.pid"):
             before = self.pids()
             os.kill(int(before[part].split()[0]), signal.SIGKILL)
-            self.mend()
+            self.assert_up_mends()
             self.assertNotEqual(self.pids()[part], before[part])
 
     def test_up_mends_a_daemon_that_hangs(self):
         os.kill(int(self.pids()["incusd.pid"].split()[0]), signal.SIGSTOP)
-        self.mend()
+        self.assert_up_mends()
 
     def test_up_mends_a_lost_link_and_route(self):
         A.must(["ip", "link", "del", "eth1"])
         A.must(["ip", "route", "del", "default"])
-        self.mend()
+        self.assert_up_mends()
         self.assertEqual(A.run(["ping", "-n", "-c1", "-W2", "172.16.5.5"]).returncode, 0)
 
     def test_the_daemon_can_be_killed_and_restarted(self):
@@ -339,14 +339,14 @@ class Life(unittest.TestCase):
         A.command("kill-daemon")
         self.assertNotEqual(A.run(["incus", "query", "/1.0"]).returncode, 0)
         self.assertFalse(A.stands())
-        self.mend()
+        self.assert_up_mends()
 
     def test_files_of_the_host_are_its_own_and_survive_a_crash(self):
         paths = ["/etc/box-lab-test", "/var/lib/box-lab-test", "/root/box-lab-test", "/home/box-lab-test"]
         A.must(["sh", "-c", "for f in \"$@\"; do echo mine >$f; done; echo other >/etc/hostname", "sh", *paths])
         self.assertEqual([path for path in paths if os.path.exists(path)], [])
         os.kill(int(self.pids()["view.pid"].split()[0]), signal.SIGKILL)
-        self.mend()
+        self.assert_up_mends()
         self.assertEqual(A.must(["cat", *paths]).stdout, "mine\n" * 4)
 
     def test_two_labs_side_by_side(self):
@@ -360,7 +360,7 @@ class Life(unittest.TestCase):
         spaces = kernel_things(B)
         B.down()
         self.assertEqual((traces(B), users_of(spaces)), ([], []))
-        self.mend()
+        self.assert_up_mends()
 
 
 class Uplink(unittest.TestCase):
@@ -407,7 +407,7 @@ class Uplink(unittest.TestCase):
 
 
 class Down(unittest.TestCase):
-    def leaves_nothing(self, crash):
+    def assert_down_leaves_nothing(self, crash):
         before, loops = machine(), loop_devices()
         B.up()
         B.must(["incus", "storage", "create", "p", "btrfs", "size=300MiB"])
@@ -430,13 +430,13 @@ class Down(unittest.TestCase):
         B.down()  # of what is not there: no complaint
 
     def test_down_leaves_nothing(self):
-        self.leaves_nothing(None)
+        self.assert_down_leaves_nothing(None)
 
     def test_down_leaves_nothing_after_a_crash_of_the_host(self):
-        self.leaves_nothing("view.pid")
+        self.assert_down_leaves_nothing("view.pid")
 
     def test_down_leaves_nothing_after_a_crash_of_the_daemon(self):
-        self.leaves_nothing("incusd.pid")
+        self.assert_down_leaves_nothing("incusd.pid")
 
 
 if __name__ == "__main__":
