@@ -91,44 +91,57 @@ int answer_read(int http, const char *body, size_t length, const char *what, str
     return 0;
 }
 
-/* The operation's own words carry what its HTTP status would have said. */
-static int status_of_words(const char *words)
+/* A failure inside an operation comes as 500 (or 400) with words; these carry what the status would have said. */
+static int status_of_words(int status, const char *words)
 {
-    if (words && strstr(words, "already exists")) {
+    if ((status != 500 && status != 400) || !words) {
+        return status;
+    }
+    if (strstr(words, "already exists") || strstr(words, "UNIQUE constraint failed")) {
         return 409;
     }
-    if (words && (strstr(words, "not found") || strstr(words, "Not Found"))) {
-        return 404;
-    }
-    return 400;
+    return strstr(words, "not found") || strstr(words, "Not Found") ? 404 : status;
 }
 
-int answer_outcome(const json_t *operation, json_t **ret_metadata, struct error *err)
+static int judge(const json_t *operation, struct error *err)
 {
     int64_t status = json_number(operation, "status_code", 0);
-    if (status == 0) {
-        return error_set(err, ERR_PROTOCOL, "the answer of Incus about an operation has no status");
-    }
-    if (ret_metadata) {
-        json_t *metadata = json_object_get(operation, "metadata");
-        *ret_metadata = json_is_object(metadata) ? json_incref(metadata) : NULL;
-    }
     const char *words = json_text(operation, "err");
     if (status == STATUS_SUCCESS) {
         return 0;
     }
     if (status == STATUS_CANCELLED) {
-        error_set(err, ERR_REFUSED_BY_INCUS, "the operation was cancelled");
-        if (err) {
-            err->http = STATUS_CANCELLED;
-        }
-        return -1;
+        return answer_refused(STATUS_CANCELLED, "the operation was cancelled", err);
     }
-    if (status < 400) {
-        return error_set(err, ERR_PROTOCOL, "Incus says that the operation has not ended (status %lld)",
+    if (status < 400 || status > 599) {
+        return error_set(err, ERR_PROTOCOL, "the answer of Incus about an operation has the status %lld, which is no end",
                          (long long)status);
     }
-    return answer_refused(status_of_words(words), words, err);
+    return answer_refused(status_of_words((int)status, words), words, err);
+}
+
+/* The daemon answers 200 before it knows how the operation ends. One that failed then comes as an error envelope (measured
+ * with 6.0.4) or as an operation whose status is a failure. */
+int answer_outcome(int http, const char *body, size_t length, json_t **ret_metadata, struct error *err)
+{
+    CLEANUP(json_freep) json_t *envelope = NULL;
+    CLEANUP(answer_reset) struct answer answer = {0};
+    if (json_parse(body, length, "it", &envelope, NULL) == 0 && text_equal(json_text(envelope, "type"), "error")) {
+        int64_t code = json_number(envelope, "error_code", http);
+        const char *words = json_text(envelope, "error");
+        if (code >= 400 && code <= 599 && words) {
+            return answer_refused(status_of_words((int)code, words), words, err);
+        }
+    }
+    if (answer_read(http, body, length, "the wait for an operation", &answer, err) < 0 ||
+        judge(answer.metadata, err) < 0) {
+        return -1;
+    }
+    if (ret_metadata) {
+        json_t *metadata = json_object_get(answer.metadata, "metadata");
+        *ret_metadata = json_is_object(metadata) ? json_incref(metadata) : NULL;
+    }
+    return 0;
 }
 
 char *answer_progress(const json_t *metadata)

@@ -23,9 +23,9 @@ void answer_reset(struct answer *answer);
 /* Sets the error that a refusal with these words is, and returns -1. Words of a daemon are made safe to print. */
 int answer_refused(int http, const char *words, struct error *err);
 
-/* Judges an operation that ended: 0 on success, else as operation_wait() says. `ret_metadata` (may be NULL) receives
- * a reference to the operation's own metadata, or NULL; it is written on failure too (an exec's lies there). */
-int answer_outcome(const json_t *operation, json_t **ret_metadata, struct error *err);
+/* Judges the body of a GET OPERATION/wait: 0 on success, else as operation_wait() says. `ret_metadata` (may be NULL)
+ * receives the operation's own metadata, owned by the caller, or NULL where it has none. */
+int answer_outcome(int http, const char *body, size_t length, json_t **ret_metadata, struct error *err);
 
 /* The newest progress that an operation's metadata tells ("Unpack: 42% (1.2GB/s)"), safe to print; NULL where it tells none.
  * The caller frees. */

@@ -2,6 +2,7 @@
  * Not for: answers with an operation; see operation.c. */
 #include "incus/client.h"
 
+#include "base/fd.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "incus/call.h"
@@ -22,12 +23,13 @@ struct client {
 int client_open(struct client **ret_client, struct error *err)
 {
     CLEANUP(freep) char *path = endpoint_find();
-    int fd;
-    if (endpoint_connect(path, &fd, err) < 0) {
+    /* The connection that tells why there is none; requests make their own. */
+    CLEANUP(fd_closep) int probe = -1;
+    if (endpoint_connect(path, &probe, err) < 0) {
         return -1;
     }
     struct http *http;
-    if (http_open(path, fd, &http, err) < 0) {
+    if (http_open(path, &http, err) < 0) {
         return -1;
     }
     const char *project = getenv("INCUS_PROJECT");

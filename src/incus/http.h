@@ -56,8 +56,8 @@ struct http_answer {
     char *kind; /* X-Incus-type: "file", "directory", "symlink"; owned, may be NULL */
 };
 
-/* Loads libcurl; the first request uses the connected `fd`, which is taken (and closed on failure too). */
-int http_open(const char *socket_path, int fd, struct http **ret_http, struct error *err);
+/* Loads libcurl; connects nothing yet. */
+int http_open(const char *socket_path, struct http **ret_http, struct error *err);
 void http_close(struct http *http);
 DEFINE_CLEANUP(struct http *, http_close)
 

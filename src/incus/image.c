@@ -4,7 +4,6 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
-#include "base/sha256.h"
 #include "base/text.h"
 #include "incus/call.h"
 #include "incus/operation.h"
@@ -83,6 +82,24 @@ static char *properties_header(const json_t *properties)
     return buffer_steal(&header);
 }
 
+/* The store may have these very bytes already: then the operation fails, and still knows their fingerprint. */
+static int wait_for_fingerprint(struct operation *operation, struct narrator *narrator, char **ret_fingerprint,
+                                struct error *err)
+{
+    CLEANUP(json_freep) json_t *metadata = NULL;
+    CLEANUP(error_reset) struct error failure = {0};
+    if (operation_wait(operation, 0, narrator, &metadata, &failure) < 0 &&
+        (failure.code != ERR_EXISTS || operation_look(operation, &metadata, NULL) < 0)) {
+        return error_move(err, &failure);
+    }
+    const char *fingerprint = json_text(metadata, "fingerprint");
+    if (!fingerprint) {
+        return error_set(err, ERR_PROTOCOL, "Incus took the image, but did not say its fingerprint");
+    }
+    *ret_fingerprint = xstrdup(fingerprint);
+    return 0;
+}
+
 static int upload(struct client *client, const struct http_part parts[2], const json_t *properties,
                   struct narrator *narrator, char **ret_fingerprint, struct error *err)
 {
@@ -95,48 +112,10 @@ static int upload(struct client *client, const struct http_part parts[2], const 
                               .part_count = 2,
                               .narrator = narrator};
     CLEANUP(operation_freep) struct operation *operation = NULL;
-    CLEANUP(json_freep) json_t *metadata = NULL;
-    if (operation_send(client, &call, &operation, err) < 0 ||
-        operation_wait(operation, 0, narrator, &metadata, err) < 0) {
+    if (operation_send(client, &call, &operation, err) < 0) {
         return -1;
     }
-    const char *fingerprint = json_text(metadata, "fingerprint");
-    if (!fingerprint) {
-        return error_set(err, ERR_PROTOCOL, "Incus took the image, but did not say its fingerprint");
-    }
-    *ret_fingerprint = xstrdup(fingerprint);
-    return 0;
-}
-
-static int digest_file(int fd, struct sha256 *digest, struct error *err)
-{
-    enum { CHUNK = 1 << 16 };
-    CLEANUP(freep) char *data = xmalloc(CHUNK);
-    off_t at = 0;
-    for (ssize_t got; (got = pread(fd, data, CHUNK, at)) != 0;) {
-        if (got < 0 && errno != EINTR) {
-            return error_set_errno(err, errno, "cannot read the image");
-        }
-        if (got > 0) {
-            sha256_feed(digest, data, (size_t)got);
-            at += got;
-        }
-    }
-    return 0;
-}
-
-/* The daemon names a split image by the SHA-256 of its metadata followed by its root file system. */
-static int fingerprint_of(const struct http_part parts[2], char **ret_fingerprint, struct error *err)
-{
-    struct sha256 digest;
-    sha256_start(&digest);
-    if (digest_file(parts[0].source.fd, &digest, err) < 0 || digest_file(parts[1].source.fd, &digest, err) < 0) {
-        return -1;
-    }
-    char hex[SHA256_HEX_SIZE];
-    sha256_finish(&digest, hex);
-    *ret_fingerprint = xstrdup(hex);
-    return 0;
+    return wait_for_fingerprint(operation, narrator, ret_fingerprint, err);
 }
 
 /* Removes an image that lost its last alias. Its loss of space is all that a failure costs, so it is told and no more. */
@@ -190,17 +169,13 @@ int image_import(struct client *client, const char *metadata_path, const char *r
     CLEANUP(fd_closep) int metadata = -1;
     CLEANUP(fd_closep) int rootfs = -1;
     CLEANUP(freep) char *fingerprint = NULL;
-    CLEANUP(error_reset) struct error failure = {0};
     struct http_part parts[2];
     if (open_part(metadata_path, "metadata", &metadata, &parts[0], err) < 0 ||
         open_part(rootfs_path, "rootfs", &rootfs, &parts[1], err) < 0) {
         return -1;
     }
-    if (upload(client, parts, properties, narrator, &fingerprint, &failure) < 0) {
-        /* The store has these very bytes already; only the alias may be missing. */
-        if (failure.code != ERR_EXISTS || fingerprint_of(parts, &fingerprint, err) < 0) {
-            return failure.code == ERR_EXISTS ? -1 : error_move(err, &failure);
-        }
+    if (upload(client, parts, properties, narrator, &fingerprint, err) < 0) {
+        return -1;
     }
     if (point_alias(client, alias, fingerprint, narrator, err) < 0) {
         return error_wrap(err, "the image is imported (%.12s), but the alias %s does not name it", fingerprint, alias);

@@ -79,11 +79,7 @@ int operation_wait_end(struct operation *operation, struct http_transfer *transf
     if (http_result(transfer, &http, err) < 0) {
         return -1;
     }
-    CLEANUP(answer_reset) struct answer answer = {0};
-    if (answer_read(http.status, http.body.data, http.body.length, operation->path, &answer, err) < 0) {
-        return error_wrap(err, "the outcome is not known");
-    }
-    return answer_outcome(answer.metadata, ret_metadata, err);
+    return answer_outcome(http.status, http.body.data, http.body.length, ret_metadata, err);
 }
 
 /* The question how far it is, on a connection of its own: the long-poll says nothing until the end. */
@@ -168,16 +164,20 @@ int operation_wait(struct operation *operation, int64_t budget, struct narrator 
         wait_until(operation, transfer, budget, narrator, err) < 0) {
         return -1;
     }
-    json_t *metadata = NULL;
-    if (operation_wait_end(operation, transfer, &metadata, err) < 0) {
-        json_decref(metadata);
+    return operation_wait_end(operation, transfer, ret_metadata, err);
+}
+
+int operation_look(struct operation *operation, json_t **ret_metadata, struct error *err)
+{
+    CLEANUP(json_freep) json_t *whole = NULL;
+    if (!operation->path) {
+        *ret_metadata = json_incref(operation->metadata);
+        return 0;
+    }
+    if (client_get(operation->client, operation->path, &whole, err) < 0) {
         return -1;
     }
-    if (ret_metadata) {
-        *ret_metadata = metadata;
-    } else {
-        json_decref(metadata);
-    }
+    *ret_metadata = json_incref(json_object_get(whole, "metadata"));
     return 0;
 }
 

@@ -17,6 +17,9 @@ int operation_start(struct client *client, const char *method, const char *path,
 int operation_wait(struct operation *operation, int64_t budget, struct narrator *narrator, json_t **ret_metadata,
                    struct error *err);
 
+/* The operation's metadata as they are now; for some seconds after its end, too, and where it failed. */
+int operation_look(struct operation *operation, json_t **ret_metadata, struct error *err);
+
 /* Asks the daemon to cancel it; not every operation can be. Never fails loudly: the caller is already on its way out. */
 void operation_cancel(struct operation *operation);
 
@@ -30,7 +33,7 @@ const char *operation_path(const struct operation *operation);
 const json_t *operation_metadata(const struct operation *operation);
 
 /* The wait in pieces, for who waits for other descriptors too (exec.c): begin sends the long-poll, end judges it once
- * http_ended(). `ret_metadata` is written on a failed operation too. Both fail as operation_wait() does. */
+ * http_ended(). Both fail as operation_wait() does. */
 struct http_transfer;
 int operation_wait_begin(struct operation *operation, struct http_transfer **ret_transfer, struct error *err);
 int operation_wait_end(struct operation *operation, struct http_transfer *transfer, json_t **ret_metadata,
