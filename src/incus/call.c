@@ -60,21 +60,22 @@ static int exchange(struct client *client, const struct call *call, struct http_
     int64_t start = clock_now();
     int result = http_exchange(client_http(client), &request, &patience, ret_answer, err);
     if (client_traced(client)) {
-        CLEANUP(freep) char *line = xasprintf("%s %s: %d, %lld ms", call->method, target,
-                                              result == 0 ? ret_answer->status : 0, (long long)(clock_now() - start));
+        CLEANUP(freep)
+        char *line = xasprintf("%s %s: %d, %lld ms", call->method, target, result == 0 ? ret_answer->status : 0,
+                               (long long)(clock_now() - start));
         client_tell(client, line);
     }
     return result;
 }
 
-int call_send(struct client *client, const struct call *call, struct answer *ret_answer, struct error *err)
+int call_send(struct client *client, const struct call *call, struct envelope *ret_envelope, struct error *err)
 {
     CLEANUP(http_answer_reset) struct http_answer http = {0};
     if (exchange(client, call, &http, err) < 0) {
         return -1;
     }
     CLEANUP(freep) char *what = xasprintf("%s %s", call->method, call->path);
-    return answer_read(http.status, http.body.data, http.body.length, what, ret_answer, err);
+    return envelope_read(http.status, http.body.data, http.body.length, what, ret_envelope, err);
 }
 
 int call_send_raw(struct client *client, const struct call *call, struct http_answer *ret_answer, struct error *err)
@@ -85,8 +86,8 @@ int call_send_raw(struct client *client, const struct call *call, struct http_an
     }
     if (http.status / 100 != 2) {
         CLEANUP(freep) char *what = xasprintf("%s %s", call->method, call->path);
-        CLEANUP(answer_reset) struct answer answer = {0};
-        if (answer_read(http.status, http.body.data, http.body.length, what, &answer, err) < 0) {
+        CLEANUP(envelope_reset) struct envelope answer = {0};
+        if (envelope_read(http.status, http.body.data, http.body.length, what, &answer, err) < 0) {
             return -1;
         }
         return error_set(err, ERR_PROTOCOL, "Incus answered HTTP %d to %s", http.status, what);

@@ -1,8 +1,8 @@
 #ifndef BOX_INCUS_CALL_H
 #define BOX_INCUS_CALL_H
 
-#include "incus/answer.h"
 #include "incus/client.h"
+#include "incus/envelope.h"
 #include "incus/http.h"
 
 /* One call of the API with everything that a request of this floor can carry. The other files here are written with it;
@@ -26,7 +26,7 @@ struct call {
 };
 
 /* Sends it and reads the envelope. Fails as client_request() does. */
-int call_send(struct client *client, const struct call *call, struct answer *ret_answer, struct error *err);
+int call_send(struct client *client, const struct call *call, struct envelope *ret_envelope, struct error *err);
 
 /* Sends it and leaves a 2xx answer as it came (a file's bytes); a refusal is an error as above. */
 int call_send_raw(struct client *client, const struct call *call, struct http_answer *ret_answer, struct error *err);

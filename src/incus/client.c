@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "incus/call.h"
-#include "incus/endpoint.h"
+#include "incus/daemon.h"
 
 #define PATIENCE 30000 /* milliseconds */
 
@@ -22,10 +22,10 @@ struct client {
 
 int client_open(struct client **ret_client, struct error *err)
 {
-    CLEANUP(freep) char *path = endpoint_find();
+    CLEANUP(freep) char *path = daemon_find();
     /* The connection that tells why there is none; requests make their own. */
     CLEANUP(fd_closep) int probe = -1;
-    if (endpoint_connect(path, &probe, err) < 0) {
+    if (daemon_connect(path, &probe, err) < 0) {
         return -1;
     }
     struct http *http;
@@ -55,7 +55,7 @@ void client_close(struct client *client)
 
 static int request(struct client *client, const struct call *call, json_t **ret_metadata, struct error *err)
 {
-    CLEANUP(answer_reset) struct answer answer = {0};
+    CLEANUP(envelope_reset) struct envelope answer = {0};
     if (call_send(client, call, &answer, err) < 0) {
         return -1;
     }
@@ -87,8 +87,8 @@ int client_get_tagged(struct client *client, const char *path, json_t **ret_meta
     if (call_send_raw(client, &(struct call){.method = "GET", .path = path}, &http, err) < 0) {
         return -1;
     }
-    CLEANUP(answer_reset) struct answer answer = {0};
-    if (answer_read(http.status, http.body.data, http.body.length, path, &answer, err) < 0) {
+    CLEANUP(envelope_reset) struct envelope answer = {0};
+    if (envelope_read(http.status, http.body.data, http.body.length, path, &answer, err) < 0) {
         return -1;
     }
     *ret_metadata = steal(&answer.metadata);
@@ -96,12 +96,12 @@ int client_get_tagged(struct client *client, const char *path, json_t **ret_meta
     return 0;
 }
 
-int client_put_tagged(struct client *client, const char *path, const char *etag, const json_t *body,
-                      struct error *err)
+int client_put_tagged(struct client *client, const char *path, const char *etag, const json_t *body, struct error *err)
 {
     CLEANUP(freep) char *condition = xasprintf("If-Match: %s", etag);
     const char *const headers[] = {condition, NULL};
-    const struct call call = {.method = "PUT", .path = path, .body = body, .headers = text_is_empty(etag) ? NULL : headers};
+    const struct call call = {
+        .method = "PUT", .path = path, .body = body, .headers = text_is_empty(etag) ? NULL : headers};
     return request(client, &call, NULL, err);
 }
 

@@ -10,12 +10,12 @@ static const char *const sonames[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
 #define SYMBOL(name) LIBRARY_SYMBOL(struct curl, name, "curl_" #name)
 
 static const struct library_symbol symbols[] = {
-    SYMBOL(easy_init),      SYMBOL(easy_setopt),     SYMBOL(easy_getinfo),        SYMBOL(easy_strerror),
-    SYMBOL(easy_cleanup),   SYMBOL(slist_append),    SYMBOL(slist_free_all),      SYMBOL(mime_init),
-    SYMBOL(mime_addpart),   SYMBOL(mime_name),       SYMBOL(mime_filename),       SYMBOL(mime_type),
-    SYMBOL(mime_data_cb),   SYMBOL(mime_free),       SYMBOL(multi_init),          SYMBOL(multi_add_handle),
-    SYMBOL(multi_fdset),    SYMBOL(multi_timeout),   SYMBOL(multi_remove_handle), SYMBOL(multi_perform),
-    SYMBOL(multi_cleanup),  SYMBOL(multi_info_read), SYMBOL(multi_strerror),
+    SYMBOL(easy_init),     SYMBOL(easy_setopt),     SYMBOL(easy_getinfo),        SYMBOL(easy_strerror),
+    SYMBOL(easy_cleanup),  SYMBOL(slist_append),    SYMBOL(slist_free_all),      SYMBOL(mime_init),
+    SYMBOL(mime_addpart),  SYMBOL(mime_name),       SYMBOL(mime_filename),       SYMBOL(mime_type),
+    SYMBOL(mime_data_cb),  SYMBOL(mime_free),       SYMBOL(multi_init),          SYMBOL(multi_add_handle),
+    SYMBOL(multi_fdset),   SYMBOL(multi_timeout),   SYMBOL(multi_remove_handle), SYMBOL(multi_perform),
+    SYMBOL(multi_cleanup), SYMBOL(multi_info_read), SYMBOL(multi_strerror),
 };
 
 int curl_load(struct curl *ret_curl, struct error *err)

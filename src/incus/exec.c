@@ -78,11 +78,12 @@ static void send_size(struct session *session)
     }
     CLEANUP(freep) char *width = xasprintf("%u", columns);
     CLEANUP(freep) char *height = xasprintf("%u", rows);
-    send_control(session,
-                 json_pack("{s:s, s:{s:s, s:s}}", "command", "window-resize", "args", "width", width, "height", height));
+    send_control(session, json_pack("{s:s, s:{s:s, s:s}}", "command", "window-resize", "args", "width", width, "height",
+                                    height));
 }
 
-/* The command must not outlive a session that is given up: the signal, and the daemon kills it too when control closes. */
+/* The command must not outlive a session that is given up: the signal, and the daemon kills it too when control closes.
+ */
 static void kill_command(struct session *session)
 {
     send_signal(session, SIGKILL);
@@ -103,8 +104,8 @@ static int start(struct session *session, struct error *err)
     return operation_start(session->client, "POST", path, body, &session->operation, err);
 }
 
-/* All handshakes leave before any answer is read: the daemon waits for the last of them. (Not for control, without a pty:
- * hence it goes first, lest a short command end before we can signal it.) */
+/* All handshakes leave before any answer is read: the daemon waits for the last of them. (Not for control, without a
+ * pty: hence it goes first, lest a short command end before we can signal it.) */
 static int connect_streams(struct session *session, struct error *err)
 {
     const json_t *fds = json_object_get(operation_metadata(session->operation), "fds");

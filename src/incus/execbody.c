@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-/* The command substitution that yields `text` must not end in a newline, for the shell cuts those off: they follow it. */
+/* The command substitution that yields `text` must not end in a newline, for the shell cuts those off: they follow it.
+ */
 static void append_quoted(struct buffer *script, const char *text)
 {
     size_t length = strlen(text), end = length;
@@ -71,10 +72,10 @@ int execbody_make(const struct exec_request *request, unsigned columns, unsigned
     if (request->directory && !text_is_utf8(request->directory, strlen(request->directory))) {
         return error_set(err, ERR_USAGE, "the directory to run in is not UTF-8");
     }
-    json_t *body = json_pack("{s:o, s:b, s:b, s:I, s:I, s:I, s:I}", "command", execbody_command(request->command),
-                             "wait-for-websocket", 1, "interactive", request->interactive, "user",
-                             (json_int_t)request->user, "group", (json_int_t)request->group, "width",
-                             (json_int_t)columns, "height", (json_int_t)rows);
+    json_t *body =
+        json_pack("{s:o, s:b, s:b, s:I, s:I, s:I, s:I}", "command", execbody_command(request->command),
+                  "wait-for-websocket", 1, "interactive", request->interactive, "user", (json_int_t)request->user,
+                  "group", (json_int_t)request->group, "width", (json_int_t)columns, "height", (json_int_t)rows);
     if (!body) {
         abort();
     }

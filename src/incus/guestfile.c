@@ -85,12 +85,17 @@ static int push(struct client *client, const char *instance, const char *path, s
     CLEANUP(freep) char *group = xasprintf("X-Incus-gid: %u", owner->group);
     CLEANUP(freep) char *mode = xasprintf("X-Incus-mode: %04o", (unsigned)owner->mode & 07777U);
     /* Without this content type the daemon says success and writes nothing. */
-    const char *const headers[] = {"Content-Type: application/octet-stream", "X-Incus-type: file",
-                                   "X-Incus-write: overwrite", user, group, mode, NULL};
+    const char *const headers[] = {"Content-Type: application/octet-stream",
+                                   "X-Incus-type: file",
+                                   "X-Incus-write: overwrite",
+                                   user,
+                                   group,
+                                   mode,
+                                   NULL};
     call->method = "POST";
     call->path = target;
     call->headers = headers;
-    CLEANUP(answer_reset) struct answer answer = {0};
+    CLEANUP(envelope_reset) struct envelope answer = {0};
     if (call_send(client, call, &answer, err) < 0) {
         return error_wrap(err, "cannot write %s of %s", path, instance);
     }
@@ -112,8 +117,8 @@ int guestfile_upload(struct client *client, const char *instance, const char *pa
     return push(client, instance, path, &call, owner, err);
 }
 
-int guestfile_download(struct client *client, const char *instance, const char *path, int fd,
-                       struct narrator *narrator, struct error *err)
+int guestfile_download(struct client *client, const char *instance, const char *path, int fd, struct narrator *narrator,
+                       struct error *err)
 {
     CLEANUP(http_answer_reset) struct http_answer http = {0};
     struct call call = {.sink = &fd, .narrator = narrator};
@@ -135,8 +140,7 @@ int guestfile_delete(struct client *client, const char *instance, const char *pa
     return error_wrap(err, "cannot delete %s of %s", path, instance);
 }
 
-int guestfile_list(struct client *client, const char *instance, const char *path, json_t **ret_names,
-                   struct error *err)
+int guestfile_list(struct client *client, const char *instance, const char *path, json_t **ret_names, struct error *err)
 {
     CLEANUP(http_answer_reset) struct http_answer http = {0};
     struct call call = {0};
@@ -146,8 +150,8 @@ int guestfile_list(struct client *client, const char *instance, const char *path
     if (!text_equal(http.kind, "directory")) {
         return error_set(err, ERR_SYSTEM, "cannot list %s of %s: it is not a directory", path, instance);
     }
-    CLEANUP(answer_reset) struct answer answer = {0};
-    if (answer_read(http.status, http.body.data, http.body.length, path, &answer, err) < 0) {
+    CLEANUP(envelope_reset) struct envelope answer = {0};
+    if (envelope_read(http.status, http.body.data, http.body.length, path, &answer, err) < 0) {
         return -1;
     }
     if (!json_is_array(answer.metadata)) {

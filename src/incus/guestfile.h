@@ -27,8 +27,8 @@ int guestfile_upload(struct client *client, const char *instance, const char *pa
                      const struct guestfile_owner *owner, struct narrator *narrator, struct error *err);
 
 /* Streams a regular file of the guest into a descriptor. */
-int guestfile_download(struct client *client, const char *instance, const char *path, int fd,
-                       struct narrator *narrator, struct error *err);
+int guestfile_download(struct client *client, const char *instance, const char *path, int fd, struct narrator *narrator,
+                       struct error *err);
 
 /* Deletes; an absent file is success. */
 int guestfile_delete(struct client *client, const char *instance, const char *path, struct error *err);

@@ -1,6 +1,6 @@
 /* The HTTP upgrade in front of a WebSocket: one request written, one answer's header read. Pure but for the key.
- * Not for: frames; see websocket.c. Sec-WebSocket-Accept is not compared: it guards against caches and servers that know
- * no WebSockets, and between us and the daemon's own socket there is neither. */
+ * Not for: frames; see websocket.c. Sec-WebSocket-Accept is not compared: it guards against caches and servers that
+ * know no WebSockets, and between us and the daemon's own socket there is neither. */
 #include "incus/handshake.h"
 
 #include "base/memory.h"

@@ -1,5 +1,5 @@
 /* HTTP/1.1 over a unix socket by libcurl's multi interface, with one poll() of our own, so that Ctrl-C, ticks and
- * budgets reach every wait. Not for: what the bodies mean; see answer.c and call.c. */
+ * budgets reach every wait. Not for: what the bodies mean; see envelope.c and call.c. */
 #include "incus/http.h"
 
 #include "base/cancel.h"
@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "incus/curl.h"
-#include "incus/endpoint.h"
+#include "incus/daemon.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -31,7 +31,7 @@ struct http {
 struct feed {
     struct http_transfer *transfer;
     struct http_source source;
-    off_t start;  /* where the descriptor stood; -1 where it cannot seek */
+    off_t start; /* where the descriptor stood; -1 where it cannot seek */
     int64_t left;
 };
 
@@ -190,10 +190,8 @@ void http_abandon(struct http_transfer *transfer)
 static struct feed *add_feed(struct http_transfer *transfer, size_t index, const struct http_source *source)
 {
     struct feed *feed = &transfer->feeds[index];
-    *feed = (struct feed){.transfer = transfer,
-                          .source = *source,
-                          .start = lseek(source->fd, 0, SEEK_CUR),
-                          .left = source->length};
+    *feed = (struct feed){
+        .transfer = transfer, .source = *source, .start = lseek(source->fd, 0, SEEK_CUR), .left = source->length};
     transfer->total += source->length;
     return feed;
 }
@@ -376,7 +374,7 @@ static int lost(const struct http *http, CURLcode code, struct error *err)
     case CURLE_COULDNT_CONNECT:
         /* libcurl has no words for why; a connection of our own has. (One handed to libcurl would do without, but the
          * libcurl of Debian 12 connects even a socket that is said to be connected already.) */
-        if (endpoint_connect(http->socket_path, &probe, err) < 0) {
+        if (daemon_connect(http->socket_path, &probe, err) < 0) {
             return -1;
         }
         return error_set(err, ERR_NO_DAEMON, "the Incus daemon accepts no connection at %s: it has too many waiting",
@@ -435,7 +433,8 @@ static void tell_progress(const struct http_transfer *transfer, int64_t elapsed,
     describe_bytes(moved, sizeof(moved), (double)transfer->moved);
     describe_bytes(rate, sizeof(rate), (double)transfer->moved * 1000 / (double)elapsed);
     if (total > 0) {
-        narrate_progress(narrator, "%d%%, %s (%s/s)", (int)(100.0 * (double)transfer->moved / (double)total), moved, rate);
+        narrate_progress(narrator, "%d%%, %s (%s/s)", (int)(100.0 * (double)transfer->moved / (double)total), moved,
+                         rate);
     } else {
         narrate_progress(narrator, "%s (%s/s)", moved, rate);
     }
@@ -444,7 +443,7 @@ static void tell_progress(const struct http_transfer *transfer, int64_t elapsed,
 static int out_of_time(const struct http *http, int64_t waited, const char *why, struct error *err)
 {
     if (!http->answered) {
-        return endpoint_silent(http->socket_path, waited, err);
+        return daemon_silent(http->socket_path, waited, err);
     }
     error_set(err, ERR_TIMEOUT, "%s %lld s", why, (long long)((waited + 500) / 1000));
     return error_remedy(err, "see what the daemon is busy with: incus operation list");

@@ -43,10 +43,10 @@ struct http_request {
 
 /* How long, and who is told meanwhile. */
 struct http_patience {
-    int64_t budget;             /* milliseconds for the whole; 0: no limit */
-    int64_t idle;               /* milliseconds without a byte in either direction; 0: no limit */
-    struct narrator *narrator;  /* may be NULL */
-    bool deaf;                  /* goes on although Ctrl-C came: for cleaning up */
+    int64_t budget;            /* milliseconds for the whole; 0: no limit */
+    int64_t idle;              /* milliseconds without a byte in either direction; 0: no limit */
+    struct narrator *narrator; /* may be NULL */
+    bool deaf;                 /* goes on although Ctrl-C came: for cleaning up */
 };
 
 struct http_answer {
@@ -72,8 +72,8 @@ void http_answer_reset(struct http_answer *answer);
 int http_begin(struct http *http, const struct http_request *request, struct http_transfer **ret_transfer,
                struct error *err);
 
-/* One poll(): of `extra` (`count` entries, revents filled) and of the transfers, at most `timeout` ms, then one step of all
- * transfers. Fails only where poll or libcurl itself does; EINTR is success. */
+/* One poll(): of `extra` (`count` entries, revents filled) and of the transfers, at most `timeout` ms, then one step of
+ * all transfers. Fails only where poll or libcurl itself does; EINTR is success. */
 int http_step(struct http *http, struct pollfd *extra, size_t count, int timeout, struct error *err);
 bool http_ended(const struct http_transfer *transfer);
 

@@ -118,7 +118,8 @@ static int upload(struct client *client, const struct http_part parts[2], const 
     return wait_for_fingerprint(operation, narrator, ret_fingerprint, err);
 }
 
-/* Removes an image that lost its last alias. Its loss of space is all that a failure costs, so it is told and no more. */
+/* Removes an image that lost its last alias. Its loss of space is all that a failure costs, so it is told and no more.
+ */
 static void drop_unnamed(struct client *client, const char *fingerprint, struct narrator *narrator)
 {
     CLEANUP(error_reset) struct error failure = {0};
@@ -152,8 +153,8 @@ static int point_alias(struct client *client, const char *alias, const char *fin
     }
     const char *description = json_text(current, "description");
     CLEANUP(freep) char *path = call_path("images/aliases", alias, "");
-    CLEANUP(json_freep) json_t *body =
-        json_pack("{s:s, s:s}", "target", fingerprint, "description", description ? description : "");
+    CLEANUP(json_freep)
+    json_t *body = json_pack("{s:s, s:s}", "target", fingerprint, "description", description ? description : "");
     if (client_request(client, "PUT", path, body, NULL, err) < 0) {
         return -1;
     }

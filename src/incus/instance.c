@@ -37,8 +37,8 @@ int instance_get_tagged(struct client *client, const char *name, json_t **ret_in
 int instance_list(struct client *client, const char *filter, json_t **ret_array, struct error *err)
 {
     CLEANUP(freep) char *encoded = filter ? text_url_encode(filter) : NULL;
-    CLEANUP(freep) char *path = xasprintf("/1.0/instances?recursion=1%s%s", encoded ? "&filter=" : "",
-                                          encoded ? encoded : "");
+    CLEANUP(freep)
+    char *path = xasprintf("/1.0/instances?recursion=1%s%s", encoded ? "&filter=" : "", encoded ? encoded : "");
     return get_array(client, path, ret_array, err);
 }
 
@@ -66,7 +66,8 @@ int instance_put(struct client *client, const char *name, const char *etag, cons
     CLEANUP(freep) char *path = call_path("instances", name, "");
     CLEANUP(freep) char *condition = xasprintf("If-Match: %s", etag ? etag : "");
     const char *const headers[] = {condition, NULL};
-    const struct call call = {.method = "PUT", .path = path, .body = body, .headers = text_is_empty(etag) ? NULL : headers};
+    const struct call call = {
+        .method = "PUT", .path = path, .body = body, .headers = text_is_empty(etag) ? NULL : headers};
     CLEANUP(operation_freep) struct operation *operation = NULL;
     if (operation_send(client, &call, &operation, err) < 0) {
         return -1;
@@ -78,7 +79,8 @@ int instance_change_state(struct client *client, const char *name, const char *a
                           int64_t budget, struct narrator *narrator, struct error *err)
 {
     CLEANUP(freep) char *path = call_path("instances", name, "/state");
-    CLEANUP(json_freep) json_t *body = json_pack("{s:s, s:i, s:b}", "action", action, "timeout", timeout, "force", force);
+    CLEANUP(json_freep)
+    json_t *body = json_pack("{s:s, s:i, s:b}", "action", action, "timeout", timeout, "force", force);
     return operation_run(client, "PUT", path, body, budget, narrator, err);
 }
 

@@ -30,8 +30,8 @@ int instance_patch(struct client *client, const char *name, const json_t *body, 
 int instance_put(struct client *client, const char *name, const char *etag, const json_t *body, int64_t budget,
                  struct error *err);
 
-/* Changes the state: action is "start", "stop", "restart", "freeze", "unfreeze"; `timeout` in seconds is what the daemon
- * gives the guest before it fails (-1: its default); `force` kills. */
+/* Changes the state: action is "start", "stop", "restart", "freeze", "unfreeze"; `timeout` in seconds is what the
+ * daemon gives the guest before it fails (-1: its default); `force` kills. */
 int instance_change_state(struct client *client, const char *name, const char *action, int timeout, bool force,
                           int64_t budget, struct narrator *narrator, struct error *err);
 

@@ -21,7 +21,7 @@ struct operation {
 
 int operation_send(struct client *client, const struct call *call, struct operation **ret_operation, struct error *err)
 {
-    CLEANUP(answer_reset) struct answer answer = {0};
+    CLEANUP(envelope_reset) struct envelope answer = {0};
     if (call_send(client, call, &answer, err) < 0) {
         return -1;
     }
@@ -79,7 +79,7 @@ int operation_wait_end(struct operation *operation, struct http_transfer *transf
     if (http_result(transfer, &http, err) < 0) {
         return -1;
     }
-    return answer_outcome(http.status, http.body.data, http.body.length, ret_metadata, err);
+    return envelope_outcome(http.status, http.body.data, http.body.length, ret_metadata, err);
 }
 
 /* The question how far it is, on a connection of its own: the long-poll says nothing until the end. */
@@ -103,11 +103,11 @@ static void follow_progress(struct operation *operation, struct progress *progre
         return;
     }
     CLEANUP(http_answer_reset) struct http_answer http = {0};
-    CLEANUP(answer_reset) struct answer answer = {0};
+    CLEANUP(envelope_reset) struct envelope answer = {0};
     /* An operation that just ended may be gone: the long-poll tells that story. */
     if (http_result(progress->transfer, &http, NULL) == 0 &&
-        answer_read(http.status, http.body.data, http.body.length, operation->path, &answer, NULL) == 0) {
-        CLEANUP(freep) char *text = answer_progress(json_object_get(answer.metadata, "metadata"));
+        envelope_read(http.status, http.body.data, http.body.length, operation->path, &answer, NULL) == 0) {
+        CLEANUP(freep) char *text = envelope_progress(json_object_get(answer.metadata, "metadata"));
         if (text) {
             narrate_progress(narrator, "%s", text);
         }
@@ -187,7 +187,7 @@ void operation_cancel(struct operation *operation)
         return;
     }
     const struct call call = {.method = "DELETE", .path = operation->path, .budget = CANCEL_BUDGET, .deaf = true};
-    CLEANUP(answer_reset) struct answer answer = {0};
+    CLEANUP(envelope_reset) struct envelope answer = {0};
     (void)call_send(operation->client, &call, &answer, NULL);
 }
 

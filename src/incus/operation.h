@@ -12,15 +12,16 @@ int operation_start(struct client *client, const char *method, const char *path,
 
 /* Waits for its end by long-poll, at most `budget` milliseconds (0 or less: no limit), ticking and narrating progress
  * to `narrator` (may be NULL). `ret_metadata` (may be NULL) receives the operation's own metadata.
- * A failed operation is ERR_REFUSED_BY_INCUS (or ERR_NOT_FOUND, ERR_EXISTS where its words say so) with the daemon's words;
- * ERR_TIMEOUT and ERR_INTERRUPTED leave it running: cancel or look. */
+ * A failed operation is ERR_REFUSED_BY_INCUS (or ERR_NOT_FOUND, ERR_EXISTS where its words say so) with the daemon's
+ * words; ERR_TIMEOUT and ERR_INTERRUPTED leave it running: cancel or look. */
 int operation_wait(struct operation *operation, int64_t budget, struct narrator *narrator, json_t **ret_metadata,
                    struct error *err);
 
 /* The operation's metadata as they are now; for some seconds after its end, too, and where it failed. */
 int operation_look(struct operation *operation, json_t **ret_metadata, struct error *err);
 
-/* Asks the daemon to cancel it; not every operation can be. Never fails loudly: the caller is already on its way out. */
+/* Asks the daemon to cancel it; not every operation can be. Never fails loudly: the caller is already on its way out.
+ */
 void operation_cancel(struct operation *operation);
 
 /* Start and wait in one; on Ctrl-C or time-out the operation is cancelled where that can be done. */

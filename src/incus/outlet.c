@@ -51,9 +51,8 @@ int outlet_take(struct outlet *outlet, struct buffer *data, struct error *err)
     int failure = 0;
     while (done < data->length && writable(outlet->fd)) {
         size_t part = data->length - done < outlet->step ? data->length - done : outlet->step;
-        ssize_t got = outlet->is_socket
-                          ? send(outlet->fd, data->data + done, part, MSG_DONTWAIT | MSG_NOSIGNAL)
-                          : write(outlet->fd, data->data + done, part);
+        ssize_t got = outlet->is_socket ? send(outlet->fd, data->data + done, part, MSG_DONTWAIT | MSG_NOSIGNAL)
+                                        : write(outlet->fd, data->data + done, part);
         if (got >= 0) {
             done += (size_t)got;
         } else if (errno != EINTR) {

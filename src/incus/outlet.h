@@ -7,15 +7,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Where a stream of a command goes: a descriptor that must not be made non-blocking (other processes share it), a buffer with
- * a ceiling, or nowhere. */
+/* Where a stream of a command goes: a descriptor that must not be made non-blocking (other processes share it), a
+ * buffer with a ceiling, or nowhere. */
 struct outlet {
     int fd;                 /* borrowed; -1: none */
     struct buffer *capture; /* borrowed; NULL: none */
     size_t room;            /* bytes that `capture` may still take */
     size_t step;            /* bytes that a write() may have without blocking, once poll() says that one may be made */
     bool is_socket;
-    bool broken;            /* nobody reads any more */
+    bool broken; /* nobody reads any more */
 };
 
 /* `ceiling` counts for `capture` alone. */

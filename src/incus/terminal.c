@@ -19,8 +19,8 @@ struct terminal {
     struct termios former, raw;
 };
 
-/* TCSADRAIN, never TCSAFLUSH: what was typed ahead belongs to the guest, and afterwards to the shell. A background process that
- * changes modes is stopped by SIGTTOU; restoring must not be. */
+/* TCSADRAIN, never TCSAFLUSH: what was typed ahead belongs to the guest, and afterwards to the shell. A background
+ * process that changes modes is stopped by SIGTTOU; restoring must not be. */
 static int set_modes(int fd, const struct termios *modes)
 {
     struct sigaction ignore = {.sa_handler = SIG_IGN}, former;
@@ -57,8 +57,8 @@ int terminal_enter(int fd, struct terminal **ret_terminal, struct error *err)
         return error_set_errno(err, saved, "cannot put the terminal into raw mode");
     }
     struct terminal *terminal = xcalloc(1, sizeof(*terminal));
-    *terminal = (struct terminal){
-        .fd = fd, .signals = signals, .former_mask = former_mask, .former = former, .raw = raw};
+    *terminal =
+        (struct terminal){.fd = fd, .signals = signals, .former_mask = former_mask, .former = former, .raw = raw};
     *ret_terminal = terminal;
     return 0;
 }

@@ -4,8 +4,8 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
-#include "incus/answer.h"
-#include "incus/endpoint.h"
+#include "incus/daemon.h"
+#include "incus/envelope.h"
 #include "incus/handshake.h"
 
 #include <errno.h>
@@ -21,12 +21,12 @@
 struct websocket {
     int fd;
     wslay_event_context_ptr frames;
-    bool open;     /* the handshake is through */
-    bool ended;    /* the peer's text message came */
-    bool stalled;  /* the last read stopped for want of room */
-    bool mute;     /* the peer takes nothing more; it may still be sending */
-    bool payload;  /* the frame that is coming in belongs to a binary message */
-    bool binary;   /* so does the message */
+    bool open;              /* the handshake is through */
+    bool ended;             /* the peer's text message came */
+    bool stalled;           /* the last read stopped for want of room */
+    bool mute;              /* the peer takes nothing more; it may still be sending */
+    bool payload;           /* the frame that is coming in belongs to a binary message */
+    bool binary;            /* so does the message */
     struct buffer header;   /* of the handshake's answer */
     struct buffer incoming; /* payload */
     struct buffer outgoing; /* framed */
@@ -112,7 +112,7 @@ int websocket_open(const char *socket_path, const char *target, struct websocket
     CLEANUP(freep) char *request = handshake_request(target);
     CLEANUP(websocket_freep) struct websocket *websocket = xcalloc(1, sizeof(*websocket));
     websocket->fd = -1;
-    if (endpoint_connect(socket_path, &websocket->fd, err) < 0) {
+    if (daemon_connect(socket_path, &websocket->fd, err) < 0) {
         return -1;
     }
     if (wslay_event_context_client_init(&websocket->frames, &callbacks, websocket) != 0) {
@@ -205,10 +205,10 @@ void websocket_send_text(struct websocket *websocket, const char *text)
 
 static int refused(const struct websocket *websocket, int status, size_t consumed, struct error *err)
 {
-    CLEANUP(answer_reset) struct answer answer = {0};
+    CLEANUP(envelope_reset) struct envelope answer = {0};
     CLEANUP(error_reset) struct error told = {0};
-    if (answer_read(status, websocket->header.data + consumed, websocket->header.length - consumed, "a stream", &answer,
-                    &told) < 0 &&
+    if (envelope_read(status, websocket->header.data + consumed, websocket->header.length - consumed, "a stream",
+                      &answer, &told) < 0 &&
         told.code != ERR_PROTOCOL) {
         error_move(err, &told);
         return error_wrap(err, "the daemon refused a stream of the command");

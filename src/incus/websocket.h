@@ -24,8 +24,8 @@ short websocket_events(const struct websocket *websocket);
  * handshake (with the daemon's words) and a broken frame are. */
 int websocket_service(struct websocket *websocket, struct error *err);
 
-/* Payload that has come; the caller takes from it with buffer_consume(). While it holds more than a window's worth nothing
- * more is read, which the daemon feels as back-pressure. */
+/* Payload that has come; the caller takes from it with buffer_consume(). While it holds more than a window's worth
+ * nothing more is read, which the daemon feels as back-pressure. */
 struct buffer *websocket_incoming(struct websocket *websocket);
 
 /* Input is waiting in here that poll() does not see: call websocket_service() again once there is room. */

@@ -1,5 +1,6 @@
 /* The functions of src/incus as commands, so that the lab's tests can drive each against a real daemon.
- * Not for: people; it is not installed. On an error it writes "error CODE http=N: MESSAGE" and "remedy: ..." and exits 1. */
+ * Not for: people; it is not installed. On an error it writes "error CODE http=N: MESSAGE" and "remedy: ..." and
+ * exits 1. */
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/fd.h"
@@ -21,10 +22,18 @@
 #include <unistd.h>
 
 static const char *const code_names[] = {
-    [ERR_NONE] = "none",           [ERR_USAGE] = "usage",           [ERR_NOT_FOUND] = "not-found",
-    [ERR_EXISTS] = "exists",       [ERR_DENIED] = "denied",         [ERR_TIMEOUT] = "timeout",
-    [ERR_INTERRUPTED] = "interrupted", [ERR_STATE] = "state",       [ERR_CONTRACT] = "contract",
-    [ERR_NO_DAEMON] = "no-daemon", [ERR_REFUSED_BY_INCUS] = "refused", [ERR_PROTOCOL] = "protocol",
+    [ERR_NONE] = "none",
+    [ERR_USAGE] = "usage",
+    [ERR_NOT_FOUND] = "not-found",
+    [ERR_EXISTS] = "exists",
+    [ERR_DENIED] = "denied",
+    [ERR_TIMEOUT] = "timeout",
+    [ERR_INTERRUPTED] = "interrupted",
+    [ERR_STATE] = "state",
+    [ERR_CONTRACT] = "contract",
+    [ERR_NO_DAEMON] = "no-daemon",
+    [ERR_REFUSED_BY_INCUS] = "refused",
+    [ERR_PROTOCOL] = "protocol",
     [ERR_SYSTEM] = "system",
 };
 
@@ -107,7 +116,8 @@ static int run_operation(struct client *client, char **a, struct error *err)
 {
     struct teller teller = make_teller();
     CLEANUP(json_freep) json_t *body = a[2] ? json_loads(a[2], 0, NULL) : NULL;
-    int result = operation_run(client, a[0], a[1], body, a[2] && a[3] ? atoll(a[3]) : 0, &teller.narrator, err);
+    int result =
+        operation_run(client, a[0], a[1], body, a[2] && a[3] ? strtoll(a[3], NULL, 10) : 0, &teller.narrator, err);
     fprintf(stderr, "ticks %d\n", teller.ticks);
     return result;
 }
@@ -131,15 +141,15 @@ static int run_exec(struct client *client, char **a, struct error *err)
             with_ticks = true;
             request.narrator = &teller.narrator;
         } else if (text_equal(*a, "--user")) {
-            request.user = request.group = (uint32_t)atol(*++a);
+            request.user = request.group = (uint32_t)strtoul(*++a, NULL, 10);
         } else if (text_equal(*a, "--cwd")) {
             request.directory = *++a;
         } else if (text_equal(*a, "--budget")) {
-            request.budget = atoll(*++a);
+            request.budget = strtoll(*++a, NULL, 10);
         } else if (text_equal(*a, "--capture")) {
             request.capture = &captured;
             request.capture_errors = &captured_errors;
-            request.ceiling = (size_t)atol(*++a);
+            request.ceiling = (size_t)strtoul(*++a, NULL, 10);
         } else if (text_equal(*a, "--env")) {
             char *pair[] = {*++a, NULL};
             CLEANUP(json_freep) json_t *one = pairs(pair);
@@ -170,7 +180,8 @@ static int run_push(struct client *client, char **a, struct error *err)
     if (fd < 0 || fstat(fd, &status) < 0) {
         return error_set(err, ERR_USAGE, "cannot open %s", a[2]);
     }
-    struct guestfile_owner owner = {.user = (uint32_t)atol(a[3]), .group = (uint32_t)atol(a[4]),
+    struct guestfile_owner owner = {.user = (uint32_t)strtoul(a[3], NULL, 10),
+                                    .group = (uint32_t)strtoul(a[4], NULL, 10),
                                     .mode = (mode_t)strtoul(a[5], NULL, 8)};
     return guestfile_upload(client, a[0], a[1], fd, status.st_size, &owner, &teller.narrator, err);
 }
@@ -190,7 +201,7 @@ static int run_pull(struct client *client, char **a, struct error *err)
 static int run_read(struct client *client, char **a, struct error *err)
 {
     CLEANUP(buffer_reset) struct buffer data = {0};
-    if (guestfile_read(client, a[0], a[1], (size_t)atol(a[2]), &data, err) < 0) {
+    if (guestfile_read(client, a[0], a[1], (size_t)strtoul(a[2], NULL, 10), &data, err) < 0) {
         return -1;
     }
     return fd_write_all(STDOUT_FILENO, data.data, data.length, err);
@@ -321,8 +332,8 @@ static int run_server(struct client *client, char **a, struct error *err)
     if (server_get(client, &server, err) < 0) {
         return -1;
     }
-    printf("%s containers=%d vms=%d trusted=%d socket=%s\n", server.version, server.drives_containers, server.drives_vms,
-           server.trusted, client_socket(client));
+    printf("%s containers=%d vms=%d trusted=%d socket=%s\n", server.version, server.drives_containers,
+           server.drives_vms, server.trusted, client_socket(client));
     return 0;
 }
 
@@ -363,15 +374,33 @@ struct verb {
 };
 
 static const struct verb verbs[] = {
-    {"get", 1, run_get},           {"request", 2, run_request},     {"tagged", 2, run_tagged},
-    {"operation", 2, run_operation}, {"exec", 2, run_exec},         {"push", 6, run_push},
-    {"write", 3, run_write},       {"pull", 2, run_pull},           {"read", 3, run_read},
-    {"unlink", 2, run_unlink},     {"ls", 2, run_ls},               {"import", 3, run_import},
-    {"alias", 1, run_alias},       {"image-delete", 1, run_image_delete}, {"images", 0, run_images},
-    {"list", 0, run_list},         {"instance", 1, run_instance},   {"state", 1, run_state},
-    {"create", 1, run_create},     {"patch", 2, run_patch},         {"put", 2, run_put},
-    {"change", 2, run_change},     {"delete", 1, run_delete},       {"rename", 2, run_rename},
-    {"snapshot", 2, run_snapshot}, {"server", 0, run_server},       {"leases", 1, run_leases},
+    {"get", 1, run_get},
+    {"request", 2, run_request},
+    {"tagged", 2, run_tagged},
+    {"operation", 2, run_operation},
+    {"exec", 2, run_exec},
+    {"push", 6, run_push},
+    {"write", 3, run_write},
+    {"pull", 2, run_pull},
+    {"read", 3, run_read},
+    {"unlink", 2, run_unlink},
+    {"ls", 2, run_ls},
+    {"import", 3, run_import},
+    {"alias", 1, run_alias},
+    {"image-delete", 1, run_image_delete},
+    {"images", 0, run_images},
+    {"list", 0, run_list},
+    {"instance", 1, run_instance},
+    {"state", 1, run_state},
+    {"create", 1, run_create},
+    {"patch", 2, run_patch},
+    {"put", 2, run_put},
+    {"change", 2, run_change},
+    {"delete", 1, run_delete},
+    {"rename", 2, run_rename},
+    {"snapshot", 2, run_snapshot},
+    {"server", 0, run_server},
+    {"leases", 1, run_leases},
     {"again", 1, run_again},
 };
 
@@ -387,7 +416,7 @@ int main(int argc, char **argv)
                 return tell(&err);
             }
             if (getenv("INCUS_TOOL_PATIENCE")) {
-                client_be_patient(client, atoll(getenv("INCUS_TOOL_PATIENCE")));
+                client_be_patient(client, strtoll(getenv("INCUS_TOOL_PATIENCE"), NULL, 10));
             }
             if (getenv("INCUS_TOOL_TRACE")) {
                 client_trace(client, trace, NULL);

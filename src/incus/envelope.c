@@ -1,6 +1,6 @@
 /* The daemon's JSON envelope, the outcome of an operation, its progress: pure functions over what came.
  * Not for: sending anything; see call.c and operation.c. */
-#include "incus/answer.h"
+#include "incus/envelope.h"
 
 #include "base/memory.h"
 #include "base/text.h"
@@ -12,14 +12,14 @@
 /* Status codes inside an envelope (Incus REST API, "Status codes"). */
 enum { STATUS_SUCCESS = 200, STATUS_CANCELLED = 401 };
 
-void answer_reset(struct answer *answer)
+void envelope_reset(struct envelope *answer)
 {
     json_decref(answer->metadata);
     free(answer->operation);
-    *answer = (struct answer){0};
+    *answer = (struct envelope){0};
 }
 
-int answer_refused(int http, const char *words, struct error *err)
+int envelope_refused(int http, const char *words, struct error *err)
 {
     enum error_code code = http == 404   ? ERR_NOT_FOUND
                            : http == 409 ? ERR_EXISTS
@@ -61,8 +61,8 @@ static int broken(int http, const char *what, const char *why, struct error *err
     return -1;
 }
 
-int answer_read(int http, const char *body, size_t length, const char *what, struct answer *ret_answer,
-                struct error *err)
+int envelope_read(int http, const char *body, size_t length, const char *what, struct envelope *ret_envelope,
+                  struct error *err)
 {
     CLEANUP(json_freep) json_t *envelope = NULL;
     CLEANUP(error_reset) struct error malformed = {0};
@@ -72,11 +72,11 @@ int answer_read(int http, const char *body, size_t length, const char *what, str
     const char *type = json_text(envelope, "type");
     if (http >= 400 || text_equal(type, "error")) {
         int64_t code = json_number(envelope, "error_code", http);
-        return answer_refused(code >= 400 && code < 600 ? (int)code : http, json_text(envelope, "error"), err);
+        return envelope_refused(code >= 400 && code < 600 ? (int)code : http, json_text(envelope, "error"), err);
     }
     json_t *metadata = json_object_get(envelope, "metadata");
     if (text_equal(type, "sync")) {
-        *ret_answer = (struct answer){.metadata = json_is_null(metadata) ? NULL : json_incref(metadata)};
+        *ret_envelope = (struct envelope){.metadata = json_is_null(metadata) ? NULL : json_incref(metadata)};
         return 0;
     }
     if (!text_equal(type, "async")) {
@@ -86,8 +86,8 @@ int answer_read(int http, const char *body, size_t length, const char *what, str
     if (!operation) {
         return broken(http, what, "it names no operation", err);
     }
-    *ret_answer = (struct answer){.metadata = json_is_null(metadata) ? NULL : json_incref(metadata),
-                                  .operation = operation};
+    *ret_envelope =
+        (struct envelope){.metadata = json_is_null(metadata) ? NULL : json_incref(metadata), .operation = operation};
     return 0;
 }
 
@@ -111,29 +111,30 @@ static int judge(const json_t *operation, struct error *err)
         return 0;
     }
     if (status == STATUS_CANCELLED) {
-        return answer_refused(STATUS_CANCELLED, "the operation was cancelled", err);
+        return envelope_refused(STATUS_CANCELLED, "the operation was cancelled", err);
     }
     if (status < 400 || status > 599) {
-        return error_set(err, ERR_PROTOCOL, "the answer of Incus about an operation has the status %lld, which is no end",
+        return error_set(err, ERR_PROTOCOL,
+                         "the answer of Incus about an operation has the status %lld, which is no end",
                          (long long)status);
     }
-    return answer_refused(status_of_words((int)status, words), words, err);
+    return envelope_refused(status_of_words((int)status, words), words, err);
 }
 
-/* The daemon answers 200 before it knows how the operation ends. One that failed then comes as an error envelope (measured
- * with 6.0.4) or as an operation whose status is a failure. */
-int answer_outcome(int http, const char *body, size_t length, json_t **ret_metadata, struct error *err)
+/* The daemon answers 200 before it knows how the operation ends. One that failed then comes as an error envelope
+ * (measured with 6.0.4) or as an operation whose status is a failure. */
+int envelope_outcome(int http, const char *body, size_t length, json_t **ret_metadata, struct error *err)
 {
     CLEANUP(json_freep) json_t *envelope = NULL;
-    CLEANUP(answer_reset) struct answer answer = {0};
+    CLEANUP(envelope_reset) struct envelope answer = {0};
     if (json_parse(body, length, "it", &envelope, NULL) == 0 && text_equal(json_text(envelope, "type"), "error")) {
         int64_t code = json_number(envelope, "error_code", http);
         const char *words = json_text(envelope, "error");
         if (code >= 400 && code <= 599 && words) {
-            return answer_refused(status_of_words((int)code, words), words, err);
+            return envelope_refused(status_of_words((int)code, words), words, err);
         }
     }
-    if (answer_read(http, body, length, "the wait for an operation", &answer, err) < 0 ||
+    if (envelope_read(http, body, length, "the wait for an operation", &answer, err) < 0 ||
         judge(answer.metadata, err) < 0) {
         return -1;
     }
@@ -144,7 +145,7 @@ int answer_outcome(int http, const char *body, size_t length, json_t **ret_metad
     return 0;
 }
 
-char *answer_progress(const json_t *metadata)
+char *envelope_progress(const json_t *metadata)
 {
     const char *key;
     json_t *value;

@@ -1,6 +1,6 @@
 /* Where the daemon listens, the connection to it, and the story behind one that fails.
  * Not for: anything that is said over the connection; see http.c and websocket.c. */
-#include "incus/endpoint.h"
+#include "incus/daemon.h"
 
 #include "base/cancel.h"
 #include "base/fd.h"
@@ -26,7 +26,7 @@ static const char *const well_known[] = {"/run/incus/unix.socket", "/var/lib/inc
 /* Where distributions keep the daemon: Debian and Ubuntu, the upstream packages, a build from source. */
 static const char *const daemons[] = {"/usr/libexec/incus/incusd", "/opt/incus/bin/incusd", "incusd"};
 
-char *endpoint_find(void)
+char *daemon_find(void)
 {
     const char *path = getenv("INCUS_SOCKET");
     if (!text_is_empty(path)) {
@@ -69,13 +69,14 @@ static int explain_absent(const char *path, int errnum, struct error *err)
         return error_remedy(err, "sudo apt-get install incus");
     }
     if (errnum == ECONNREFUSED) {
-        error_set(err, ERR_NO_DAEMON, "the Incus daemon is not running: its socket %s is there, but nobody listens on it",
-                  path);
+        error_set(err, ERR_NO_DAEMON,
+                  "the Incus daemon is not running: its socket %s is there, but nobody listens on it", path);
     } else {
         error_set(err, ERR_NO_DAEMON, "the Incus daemon is not running: there is no socket at %s", path);
     }
     if (getenv("INCUS_SOCKET") || getenv("INCUS_DIR")) {
-        return error_remedy(err, "check INCUS_SOCKET and INCUS_DIR, which say where the socket is, or start that daemon");
+        return error_remedy(err,
+                            "check INCUS_SOCKET and INCUS_DIR, which say where the socket is, or start that daemon");
     }
     return error_remedy(err, under_systemd() ? "sudo systemctl start incus.socket incus" : "start incusd as root");
 }
@@ -129,12 +130,12 @@ static int explain_denied(const char *path, int errnum, struct error *err)
                   user->pw_name, group->gr_name);
         return error_remedy(err, "newgrp %s (or log out and in again)", group->gr_name);
     }
-    error_set(err, ERR_DENIED, "%s may not speak to the Incus daemon: not in the group %s, which owns %s", user->pw_name,
-              group->gr_name, path);
+    error_set(err, ERR_DENIED, "%s may not speak to the Incus daemon: not in the group %s, which owns %s",
+              user->pw_name, group->gr_name, path);
     return error_remedy(err, "sudo usermod -aG %s %s, then log in again", group->gr_name, user->pw_name);
 }
 
-int endpoint_silent(const char *path, int64_t waited, struct error *err)
+int daemon_silent(const char *path, int64_t waited, struct error *err)
 {
     error_set(err, ERR_NO_DAEMON, "the Incus daemon does not answer: nothing came from %s within %lld s", path,
               (long long)(waited / 1000));
@@ -142,11 +143,12 @@ int endpoint_silent(const char *path, int64_t waited, struct error *err)
                                              : "look at the log of incusd, then restart it");
 }
 
-int endpoint_connect(const char *path, int *ret_fd, struct error *err)
+int daemon_connect(const char *path, int *ret_fd, struct error *err)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (strlen(path) >= sizeof(address.sun_path)) {
-        return error_set(err, ERR_USAGE, "the path of the Incus socket is longer than a socket's may be (%zu bytes): %s",
+        return error_set(err, ERR_USAGE,
+                         "the path of the Incus socket is longer than a socket's may be (%zu bytes): %s",
                          sizeof(address.sun_path) - 1, path);
     }
     memcpy(address.sun_path, path, strlen(path) + 1);
@@ -173,7 +175,7 @@ int endpoint_connect(const char *path, int *ret_fd, struct error *err)
         case EPERM:
             return explain_denied(path, errno, err);
         case EAGAIN:
-            return endpoint_silent(path, ACCEPT_SECONDS * 1000, err);
+            return daemon_silent(path, ACCEPT_SECONDS * 1000, err);
         default:
             return error_set_errno(err, errno, "cannot connect to the Incus daemon at %s", path);
         }
