@@ -49,12 +49,12 @@ def main():
     reader, writer = os.pipe()
     os.set_inheritable(writer, True)
     world = subprocess.Popen(["ip", "netns", "exec", WORLD, sys.executable, "-ES",
-                              os.path.join(os.path.dirname(os.path.abspath(__file__)), "world.py"), "machine", RUN, str(writer)],
+                              os.path.join(os.path.dirname(os.path.abspath(__file__)), "world.py"), "machine", RUN, "[]", str(writer)],
                              pass_fds=[writer])
     os.close(writer)
     if not (select.select([reader], [], [], 240.0)[0] and os.read(reader, 1)):
         world.terminate()
-        sys.exit("the world did not open its ports within 240 s")
+        sys.exit("the world did not open its ports within 240 s; its own words, if any, are above")
     tell_systemd(b"READY=1")
     sys.exit(world.wait())
 
