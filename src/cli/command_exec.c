@@ -50,7 +50,7 @@ const struct command command_exec = {
             "\n"
             "    box exec a -- sh -c 'dmesg | tail'\n",
     .options = options,
-    .flags = NEEDS_BOX | NEEDS_RUNNING | TAKES_REST,
+    .flags = NEEDS_BOX | NEEDS_RUNNING | TAKES_REST | CANCELLABLE, /* signals go on to the command */
     .run = run,
     .also = "run ssh",
 };
