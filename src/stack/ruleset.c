@@ -206,12 +206,14 @@ static void write_input(const struct ruleset *ruleset, struct buffer *text)
 
 static void write_forward(struct buffer *text)
 {
-    /* The first drop: a hairpin through the host. The two on uplink: the gateway's own public address; public
-     * neighbours on the uplink's subnet and split routes of a VPN, which go another way than the default route. */
+    /* The first drop: a hairpin through the host. The second: whoever knocks from outside by a static route. The two on
+     * uplink: the gateway's own public address; public neighbours on the uplink's subnet and split routes of a VPN, which
+     * go another way than the default route. */
     buffer_append_text(text,
                        "\tchain forward {\n"
                        "\t\ttype filter hook forward priority -10; policy accept;\n"
                        "\t\tiifname \"" STACK_NETWORK "\" oifname \"" STACK_NETWORK "\" drop\n"
+                       "\t\toifname \"" STACK_NETWORK "\" ct direction original drop\n"
                        "\t\tiifname != \"" STACK_NETWORK "\" accept\n"
                        "\t\tmeta nfproto ipv6 drop\n"
                        "\t\tct state invalid drop\n"
@@ -223,6 +225,23 @@ static void write_forward(struct buffer *text)
                        "\t}\n");
 }
 
+/* The address of a box never leaves this host: not when somebody has flushed the daemon's masquerading either. */
+static void write_postrouting(const struct ruleset *ruleset, struct buffer *text)
+{
+    char subnet[SUBNET_TEXT];
+    if (!ruleset->has_subnet) {
+        return;
+    }
+    subnet_format(ruleset->subnet, subnet);
+    buffer_append_format(text,
+                         "\tchain postrouting {\n"
+                         "\t\ttype filter hook postrouting priority 300; policy accept;\n"
+                         "\t\toifname { \"" STACK_NETWORK "\", \"lo\" } accept\n"
+                         "\t\tip saddr %s drop\n"
+                         "\t}\n",
+                         subnet);
+}
+
 void ruleset_write(const struct ruleset *ruleset, enum ruleset_copy copy, struct buffer *text)
 {
     write_bridge(ruleset, copy, text);
@@ -232,6 +251,7 @@ void ruleset_write(const struct ruleset *ruleset, enum ruleset_copy copy, struct
     write_prerouting(ruleset, text);
     write_input(ruleset, text);
     write_forward(text);
+    write_postrouting(ruleset, text);
     buffer_append_text(text, "}\n");
     ruleset_write_elements(ruleset, copy, text);
 }

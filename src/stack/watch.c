@@ -96,23 +96,28 @@ static int replace_rules(struct watcher *watcher, const struct ruleset *ruleset,
     return 0;
 }
 
-static int replace_elements(struct watcher *watcher, const struct ruleset *ruleset, struct error *err)
+static int replace_elements(struct watcher *watcher, const struct ruleset *ruleset, const bool damaged[2],
+                            struct error *err)
 {
     CLEANUP(buffer_reset) struct buffer text = {0};
     for (size_t copy = 0; copy < copies(watcher); copy++) {
-        ruleset_write_elements(ruleset, copy, &text);
+        if (!damaged[copy]) {
+            ruleset_write_elements(ruleset, copy, &text);
+        }
     }
-    return nft_apply(watcher->owner, text.data, err);
+    return text.length > 0 ? nft_apply(watcher->owner, text.data, err) : 0;
 }
 
-/* Somebody else's transaction touched our tables, or the time for a check has come. */
-static int restore_rules(struct watcher *watcher, const struct ruleset *ruleset, struct error *err)
+/* Somebody else's transaction touched our tables, or the time for a check has come: whatever is not as we left it is
+ * loaded anew, with the facts of now. */
+static int restore_rules(struct watcher *watcher, const struct ruleset *ruleset, bool ret_damaged[2], struct error *err)
 {
     for (size_t copy = 0; copy < copies(watcher); copy++) {
         CLEANUP(freep) char *difference = NULL;
-        if (rulecheck_compare(watcher->reader, &watcher->checks[copy], ruleset, copy, &difference, err) < 0) {
+        if (rulecheck_compare(watcher->reader, &watcher->checks[copy], &watcher->loaded, copy, &difference, err) < 0) {
             return -1;
         }
+        ret_damaged[copy] = difference != NULL;
         if (difference == NULL) {
             continue;
         }
@@ -125,25 +130,23 @@ static int restore_rules(struct watcher *watcher, const struct ruleset *ruleset,
     return 0;
 }
 
+/* What is loaded counts as unknown until all of it succeeded, so that a failure ends in a full load. */
 static int load(struct watcher *watcher, struct ruleset *ruleset, struct error *err)
 {
     bool check = watcher->rules_dirty;
+    bool anew = !watcher->has_loaded || !ruleset_same_rules(&watcher->loaded, ruleset);
+    bool damaged[2] = {false, false};
     watcher->rules_dirty = false;
-    if (!watcher->has_loaded || !ruleset_same_rules(&watcher->loaded, ruleset)) {
-        watcher->has_loaded = false;
+    watcher->has_loaded = false;
+    if (anew) {
         if (replace_rules(watcher, ruleset, err) < 0) {
             return -1;
         }
     } else {
-        if (!ruleset_same_elements(&watcher->loaded, ruleset)) {
-            /* Not known until it succeeds: a failure then ends in a full load. */
-            watcher->has_loaded = false;
-            if (replace_elements(watcher, ruleset, err) < 0) {
-                return -1;
-            }
+        if (check && restore_rules(watcher, ruleset, damaged, err) < 0) {
+            return -1;
         }
-        if (check && restore_rules(watcher, ruleset, err) < 0) {
-            watcher->has_loaded = false;
+        if (!ruleset_same_elements(&watcher->loaded, ruleset) && replace_elements(watcher, ruleset, damaged, err) < 0) {
             return -1;
         }
     }
@@ -257,16 +260,18 @@ static int reconcile(struct watcher *watcher, struct error *err)
     if (plan_read(watcher->reader, &facts, err) < 0) {
         return -1;
     }
-    watcher->bridge = facts.bridge != NULL ? facts.bridge->index : 0;
     if (facts.bridge != NULL) {
         CLEANUP(error_reset) struct error failure = {0};
         if (isolate_ports(watcher, &facts, err) < 0) {
             return -1;
         }
-        if (bridge_converge(facts.bridge, watcher->narrator, &failure) < 0 && failure.code != ERR_NOT_FOUND) {
+        /* Not at each port's arrival: parameters change without an event anyway. */
+        if ((watcher->rules_dirty || !watcher->has_loaded || facts.bridge->index != watcher->bridge) &&
+            bridge_converge(facts.bridge, watcher->narrator, &failure) < 0 && failure.code != ERR_NOT_FOUND) {
             return error_move(err, &failure);
         }
     }
+    watcher->bridge = facts.bridge != NULL ? facts.bridge->index : 0;
     plan_make(&facts, &plan);
     pin_ports(watcher, &plan);
     plan_ruleset(&facts, &plan, watcher->bridge_meta, &ruleset);
