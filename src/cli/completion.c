@@ -129,7 +129,7 @@ static const char offer_function[] =
     "        if [ $# -eq 0 ]; then reply=\"$members\"; return; fi\n"
     "        name=\"$name $1\"; shift\n"
     "    fi\n"
-    "    if [ \"$name\" = help ]; then\n"
+    "    if [ \"$name\" = help ] && [ \"${current#-}\" = \"$current\" ]; then\n"
     "        if [ $# -eq 0 ]; then _box_group ''; reply=\"$members\"\n"
     "        elif _box_group \"$1\"; then reply=\"$members\"; fi\n"
     "        return\n"
