@@ -22,8 +22,8 @@ static bool quotes_ours(const struct answer_expected *expected, const struct dis
     }
     return expected->source.port != 0 && quoted->protocol == expected->protocol &&
            endpoint_same_address(&quoted->destination, &expected->destination) &&
-           endpoint_same_address(&quoted->source, &expected->source) &&
-           quoted->source.port == expected->source.port && quoted->destination.port == expected->destination.port;
+           endpoint_same_address(&quoted->source, &expected->source) && quoted->source.port == expected->source.port &&
+           quoted->destination.port == expected->destination.port;
 }
 
 static enum answer_kind tcp_answer(const struct answer_expected *expected, const struct dissected *received)

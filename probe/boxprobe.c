@@ -19,11 +19,10 @@
 enum { EXIT_VERDICT = 0, EXIT_NO_VERDICT = 1, EXIT_USAGE = 2, GRACE_MS = 500 };
 
 static const struct subcommand *const subcommands[] = {
-    &subcommand_connect,   &subcommand_udp,       &subcommand_icmp,       &subcommand_icmp_error,
-    &subcommand_protocols, &subcommand_arp,       &subcommand_dns,        &subcommand_resolve,
-    &subcommand_dhcp,      &subcommand_ipv6,      &subcommand_raw,        &subcommand_spoof,
-    &subcommand_multicast, &subcommand_flows,     &subcommand_listen,     &subcommand_interfaces,
-    &subcommand_routes,    &subcommand_identity,
+    &subcommand_connect,    &subcommand_udp,    &subcommand_icmp,      &subcommand_icmp_error, &subcommand_protocols,
+    &subcommand_arp,        &subcommand_dns,    &subcommand_resolve,   &subcommand_dhcp,       &subcommand_ipv6,
+    &subcommand_raw,        &subcommand_spoof,  &subcommand_multicast, &subcommand_flows,      &subcommand_listen,
+    &subcommand_interfaces, &subcommand_routes, &subcommand_identity,
 };
 
 /* The line that the alarm writes. These three are the only mutable state outside a function: a signal handler has
@@ -52,10 +51,11 @@ static void arm_budget(const char *probe, int timeout_ms)
     };
     struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_NODEFER};
 
-    last_words_size = snprintf(last_words, sizeof(last_words),
-                               "{\"probe\":\"%s\",\"verdict\":\"error\",\"errno\":62,\"errno_name\":\"ETIME\",\"ms\":%d,"
-                               "\"why\":\"the budget ran out\",\"evidence\":{}}\n",
-                               probe, milliseconds);
+    last_words_size =
+        snprintf(last_words, sizeof(last_words),
+                 "{\"probe\":\"%s\",\"verdict\":\"error\",\"errno\":62,\"errno_name\":\"ETIME\",\"ms\":%d,"
+                 "\"why\":\"the budget ran out\",\"evidence\":{}}\n",
+                 probe, milliseconds);
     (void)sigaction(SIGALRM, &action, NULL);
     (void)setitimer(ITIMER_REAL, &timer, NULL);
 }

@@ -4,8 +4,8 @@
 #include "subcommands.h"
 
 #include "dissect.h"
-#include "sockets.h"
 #include "sockerr.h"
+#include "sockets.h"
 
 #include <errno.h>
 #include <netinet/tcp.h>

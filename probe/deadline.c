@@ -36,9 +36,11 @@ int deadline_left_ms(struct deadline deadline)
 
 int deadline_wait(struct deadline deadline, int fd, short events)
 {
-    for (;;) {
+    int left;
+
+    /* A deadline that has passed ends it even where something is ready: under a flood something always is. */
+    while ((left = deadline_left_ms(deadline)) > 0) {
         struct pollfd waited = {.fd = fd, .events = events};
-        int left = deadline_left_ms(deadline);
         int ready = poll(&waited, 1, left);
 
         if (ready < 0 && errno != EINTR) {
@@ -47,8 +49,6 @@ int deadline_wait(struct deadline deadline, int fd, short events)
         if (ready > 0) {
             return 1;
         }
-        if (left == 0) {
-            return 0;
-        }
     }
+    return 0;
 }

@@ -119,7 +119,8 @@ static void take_option(struct dhcpwire *message, uint8_t code, const uint8_t *d
         break;
     case OPTION_LEASE:
         if (size >= 4) {
-            message->lease_seconds = (uint32_t)data[0] << 24 | (uint32_t)data[1] << 16 | (uint32_t)data[2] << 8 | data[3];
+            message->lease_seconds =
+                (uint32_t)data[0] << 24 | (uint32_t)data[1] << 16 | (uint32_t)data[2] << 8 | data[3];
         }
         break;
     case OPTION_HOST_NAME:

@@ -14,9 +14,9 @@ struct word {
 };
 
 static const struct word types[] = {
-    {1, "A"},       {2, "NS"},   {5, "CNAME"}, {6, "SOA"},     {12, "PTR"},     {13, "HINFO"}, {15, "MX"},
-    {16, "TXT"},    {28, "AAAA"}, {33, "SRV"},  {35, "NAPTR"},  {41, "OPT"},     {43, "DS"},    {46, "RRSIG"},
-    {48, "DNSKEY"}, {64, "SVCB"}, {65, "HTTPS"}, {252, "AXFR"}, {255, "ANY"},    {257, "CAA"},  {0, NULL},
+    {1, "A"},       {2, "NS"},    {5, "CNAME"},  {6, "SOA"},    {12, "PTR"},  {13, "HINFO"}, {15, "MX"},
+    {16, "TXT"},    {28, "AAAA"}, {33, "SRV"},   {35, "NAPTR"}, {41, "OPT"},  {43, "DS"},    {46, "RRSIG"},
+    {48, "DNSKEY"}, {64, "SVCB"}, {65, "HTTPS"}, {252, "AXFR"}, {255, "ANY"}, {257, "CAA"},  {0, NULL},
 };
 
 static const struct word classes[] = {{1, "IN"}, {3, "CH"}, {4, "HS"}, {254, "NONE"}, {255, "ANY"}, {0, NULL}};

@@ -124,8 +124,7 @@ static enum dnsquery_result over_tcp(struct dnsquery *exchange, const uint8_t *q
     return accept_reply(exchange, bytes, length, ret_reply) ? DNSQUERY_ANSWERED : DNSQUERY_SILENT;
 }
 
-enum dnsquery_result dnsquery_run(struct dnsquery *exchange, struct deadline deadline,
-                                  struct dnswire_reply *ret_reply)
+enum dnsquery_result dnsquery_run(struct dnsquery *exchange, struct deadline deadline, struct dnswire_reply *ret_reply)
 {
     uint8_t question[DNSWIRE_QUERY];
     size_t size;

@@ -25,5 +25,4 @@ struct dnsquery {
 
 /* Sends `exchange` over exchange->fd, a socket of the right type that is not connected yet, and waits for the answer.
  * Over UDP it asks up to three times within the deadline. */
-enum dnsquery_result dnsquery_run(struct dnsquery *exchange, struct deadline deadline,
-                                  struct dnswire_reply *ret_reply);
+enum dnsquery_result dnsquery_run(struct dnsquery *exchange, struct deadline deadline, struct dnswire_reply *ret_reply);

@@ -36,6 +36,8 @@ static int open_on(struct ether *ether, struct outcome *outcome)
         return outcome_fail(outcome, errno, "opening a packet socket: %s", strerror(errno));
     }
     (void)setsockopt(ether->fd, SOL_PACKET, PACKET_AUXDATA, &on, sizeof(on));
+    /* Or a flood of our own fills the buffer that its spoils should go to. */
+    (void)setsockopt(ether->fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof(on));
     if (setsockopt(ether->fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)) < 0) {
         (void)setsockopt(ether->fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
     }
@@ -110,8 +112,7 @@ static void restore_tag(struct frame *frame, struct msghdr *message)
     }
 }
 
-int ether_receive(const struct ether *ether, struct deadline deadline, struct frame *frame,
-                  struct dissected *ret_dissected)
+int ether_poll(const struct ether *ether, struct frame *frame, struct dissected *ret_dissected)
 {
     for (;;) {
         char control[128] __attribute__((aligned(sizeof(size_t))));
@@ -127,29 +128,36 @@ int ether_receive(const struct ether *ether, struct deadline deadline, struct fr
         };
         ssize_t got = recvmsg(ether->fd, &message, MSG_DONTWAIT);
 
-        if (got < 0 && errno != EAGAIN && errno != EINTR) {
-            return -1;
-        }
         if (got < 0) {
-            int ready = deadline_wait(deadline, ether->fd, POLLIN);
-            if (ready <= 0) {
-                return ready;
-            }
+            return errno == EAGAIN || errno == EINTR ? 0 : -1;
+        }
+        if (from.sll_pkttype == PACKET_OUTGOING) {
             continue;
         }
-        if (from.sll_pkttype != PACKET_OUTGOING) {
-            frame->size = (size_t)got;
-            frame->overflow = false;
-            restore_tag(frame, &message);
-            if (dissect_frame(frame->data, frame->size, ret_dissected)) {
-                return 1;
-            }
-        }
-        /* Under a flood of frames that are not wanted the deadline still ends it. */
-        if (deadline_left_ms(deadline) == 0) {
-            return 0;
+        frame->size = (size_t)got;
+        frame->overflow = false;
+        restore_tag(frame, &message);
+        if (dissect_frame(frame->data, frame->size, ret_dissected)) {
+            return 1;
         }
     }
+}
+
+int ether_receive(const struct ether *ether, struct deadline deadline, struct frame *frame,
+                  struct dissected *ret_dissected)
+{
+    /* The clock is asked before each frame: under a flood there is always one more. */
+    while (deadline_left_ms(deadline) > 0) {
+        int got = ether_poll(ether, frame, ret_dissected);
+        if (got) {
+            return got;
+        }
+        int ready = deadline_wait(deadline, ether->fd, POLLIN);
+        if (ready <= 0) {
+            return ready;
+        }
+    }
+    return 0;
 }
 
 int ether_promiscuous(const struct ether *ether, struct outcome *outcome)

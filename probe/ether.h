@@ -4,7 +4,8 @@
 #include "netdump.h"
 #include "request.h"
 
-/* A packet socket on one interface: frames out as they are, frames in as they came, before any filter of this machine. */
+/* A packet socket on one interface: frames out as they are, frames in as they came, before any filter of this machine.
+ */
 struct ether {
     int fd; /* -1 when closed */
     unsigned index;
@@ -24,6 +25,8 @@ int ether_send(const struct ether *ether, const struct frame *frame, struct outc
  * that the kernel took out of the frame is put back. The result points into `frame`. */
 int ether_receive(const struct ether *ether, struct deadline deadline, struct frame *frame,
                   struct dissected *ret_dissected);
+/* The same without waiting: 0 when there is none. */
+int ether_poll(const struct ether *ether, struct frame *frame, struct dissected *ret_dissected);
 /* Receives what was sent to other MACs as well, for as long as the socket is open. */
 int ether_promiscuous(const struct ether *ether, struct outcome *outcome);
 /* Asks by ARP who has the address: 0 and the MAC, or -1 for silence (and nothing is said in an outcome). */

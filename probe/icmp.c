@@ -111,8 +111,8 @@ static void write_answer(const struct ping *ping, const struct dissected *packet
                   kind == ANSWER_UNREACHABLE && endpoint_same_address(&packet->source, &ping->expected.source));
     jsonline_number(&outcome->evidence, "type", packet->icmp_type);
     jsonline_number(&outcome->evidence, "code", packet->icmp_code);
-    bool too_big = packet->source.family == AF_INET6 ? packet->icmp_type == 2
-                                                     : packet->icmp_type == 3 && packet->icmp_code == 4;
+    bool too_big =
+        packet->source.family == AF_INET6 ? packet->icmp_type == 2 : packet->icmp_type == 3 && packet->icmp_code == 4;
     if (too_big) {
         jsonline_number(&outcome->evidence, "mtu", packet->icmp_rest & 0xffff);
     }

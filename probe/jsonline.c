@@ -175,11 +175,22 @@ void jsonline_milliseconds(struct jsonline *line, const char *key, int64_t micro
         (size_t)snprintf(text, sizeof(text), "%" PRId64 ".%03d", microseconds / 1000, (int)(microseconds % 1000)));
 }
 
-void jsonline_object_of(struct jsonline *line, const char *key, const struct jsonline *members)
+static void put_collected(struct jsonline *line, const char *key, const struct jsonline *collected,
+                          const char *brackets)
 {
     lead_in(line, key);
-    put(line, "{", 1);
-    put(line, members->data ? members->data : "", members->size);
-    put(line, "}", 1);
-    line->overflow = line->overflow || members->overflow;
+    put(line, brackets, 1);
+    put(line, collected->data ? collected->data : "", collected->size);
+    put(line, brackets + 1, 1);
+    line->overflow = line->overflow || collected->overflow;
+}
+
+void jsonline_array_of(struct jsonline *line, const char *key, const struct jsonline *elements)
+{
+    put_collected(line, key, elements, "[]");
+}
+
+void jsonline_object_of(struct jsonline *line, const char *key, const struct jsonline *members)
+{
+    put_collected(line, key, members, "{}");
 }

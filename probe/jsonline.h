@@ -37,5 +37,7 @@ void jsonline_number(struct jsonline *line, const char *key, int64_t number);
 void jsonline_bool(struct jsonline *line, const char *key, bool value);
 /* Microseconds, written as milliseconds with three decimals. */
 void jsonline_milliseconds(struct jsonline *line, const char *key, int64_t microseconds);
-/* Takes over the members another writer collected (`{...}` of that writer), as the value of `key`. */
+/* Copies the elements that another writer collected, as an array. */
+void jsonline_array_of(struct jsonline *line, const char *key, const struct jsonline *elements);
+/* Copies the members that another writer collected, as an object. */
 void jsonline_object_of(struct jsonline *line, const char *key, const struct jsonline *members);

@@ -1,5 +1,6 @@
 /* Reads the small literals of the command line: numbers, MAC addresses, hexadecimal, escaped text, lists.
- * IP addresses are in endpoint.c. Strict on purpose: a flag that is half understood gives a verdict about the wrong thing.
+ * IP addresses are in endpoint.c. Strict on purpose: a flag that is half understood gives a verdict about the wrong
+ * thing.
  */
 #include "literal.h"
 

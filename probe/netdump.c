@@ -84,8 +84,8 @@ static void take_route(struct netdump *dump, const struct nlmsghdr *message)
 {
     const struct rtmsg *info = NLMSG_DATA(message);
     int left = (int)RTM_PAYLOAD(message);
-    bool told = info->rtm_type == RTN_UNICAST || info->rtm_type == RTN_BLACKHOLE ||
-                info->rtm_type == RTN_UNREACHABLE || info->rtm_type == RTN_PROHIBIT;
+    bool told = info->rtm_type == RTN_UNICAST || info->rtm_type == RTN_BLACKHOLE || info->rtm_type == RTN_UNREACHABLE ||
+                info->rtm_type == RTN_PROHIBIT;
 
     if (!told || info->rtm_flags & RTM_F_CLONED || info->rtm_table == RT_TABLE_LOCAL) {
         return;

@@ -53,7 +53,8 @@ int netdump_read(struct netdump *ret_dump, struct outcome *outcome);
 
 const struct netdump_link *netdump_link_named(const struct netdump *dump, const char *name);
 const struct netdump_link *netdump_link_at(const struct netdump *dump, unsigned index);
-/* The link of the default IPv4 route, else the first that is up, has a MAC and is no loopback; NULL if there is none. */
+/* The link of the default IPv4 route, else the first that is up, has a MAC and is no loopback; NULL if there is none.
+ */
 const struct netdump_link *netdump_main_link(const struct netdump *dump);
 /* The default IPv4 route over this link, or NULL. */
 const struct netdump_route *netdump_default_route(const struct netdump *dump, unsigned index);

@@ -163,7 +163,7 @@ static bool ask_server(const struct endpoint *server, const char *name, uint16_t
     answer->server = *server;
     take_addresses(&reply, answer);
     (void)snprintf(answer->how, sizeof(answer->how), "%s",
-                   reply.rcode                ? dnswire_rcode_name(reply.rcode, text)
+                   reply.rcode             ? dnswire_rcode_name(reply.rcode, text)
                    : answer->address_count ? "dns"
                                            : "no address");
     return true;

@@ -21,11 +21,11 @@ struct resolver_config {
 struct resolver_answer {
     struct endpoint addresses[RESOLVER_ADDRESSES];
     size_t address_count;
-    char name[RESOLVER_NAME];      /* the name that resolved, with its search domain */
-    char how[48];                  /* "hosts file", "dns", or what went wrong: "NXDOMAIN", "silence", ... */
-    struct endpoint server;        /* that answered; family 0: none did */
-    bool answered;                 /* some server answered, if only with a no */
-    int errno_value;               /* of the last failure that was no answer */
+    char name[RESOLVER_NAME]; /* the name that resolved, with its search domain */
+    char how[48];             /* "hosts file", "dns", or what went wrong: "NXDOMAIN", "silence", ... */
+    struct endpoint server;   /* that answered; family 0: none did */
+    bool answered;            /* some server answered, if only with a no */
+    int errno_value;          /* of the last failure that was no answer */
 };
 
 /* Pure: reads the file's text. Unknown lines are skipped; without a line for it ndots is 1. */

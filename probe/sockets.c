@@ -92,8 +92,8 @@ int sockets_bind(int fd, const struct endpoint *endpoint, struct outcome *outcom
 
     if (bind(fd, (struct sockaddr *)&address, size) < 0) {
         int saved = errno;
-        return outcome_fail(outcome, saved, "binding to %s port %u: %s", endpoint_text(endpoint, text),
-                            endpoint->port, strerror(saved));
+        return outcome_fail(outcome, saved, "binding to %s port %u: %s", endpoint_text(endpoint, text), endpoint->port,
+                            strerror(saved));
     }
     return 0;
 }

@@ -31,7 +31,7 @@ int sockets_path_mtu(int fd, int family);
 /* Writes "address" and "port" of the endpoint into an object `key`. */
 void sockets_write_endpoint(struct jsonline *line, const char *key, const struct endpoint *endpoint);
 
-/* The word as an address: a literal, or a name, which is looked up through this machine's resolver configuration. Writes
- * "address" into the evidence for a name. */
+/* The word as an address: a literal, or a name, which is looked up through this machine's resolver configuration.
+ * Writes "address" into the evidence for a name. */
 int sockets_target(const struct request *request, const char *word, struct endpoint *ret_endpoint,
                    struct outcome *outcome);

@@ -25,6 +25,9 @@ unsigned token_random(unsigned limit)
 {
     uint32_t number = 0;
 
-    (void)getrandom(&number, sizeof(number), 0);
+    /* Four bytes are never cut short; without them 0 is as good as any. */
+    if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number)) {
+        return 0;
+    }
     return limit ? number % limit : number;
 }

@@ -1,7 +1,7 @@
 /* SHA-256, for the fingerprints of host keys: the same words that ssh-keygen prints.
  * Nothing secret is hashed here, so nothing is wiped and no timing is hidden.
  */
-#include "sha256.h"
+#include "sha2.h"
 
 #include <string.h>
 
@@ -45,8 +45,8 @@ static void compress(uint32_t state[8], const uint8_t block[64])
     for (int i = 0; i < 64; i++) {
         uint32_t choice = (v[4] & v[5]) ^ (~v[4] & v[6]);
         uint32_t majority = (v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]);
-        uint32_t one = v[7] + (rotated(v[4], 6) ^ rotated(v[4], 11) ^ rotated(v[4], 25)) + choice + constants[i] +
-                       words[i];
+        uint32_t one =
+            v[7] + (rotated(v[4], 6) ^ rotated(v[4], 11) ^ rotated(v[4], 25)) + choice + constants[i] + words[i];
         uint32_t two = (rotated(v[0], 2) ^ rotated(v[0], 13) ^ rotated(v[0], 22)) + majority;
         memmove(v + 1, v, 7 * sizeof(v[0]));
         v[4] += one;
@@ -57,9 +57,10 @@ static void compress(uint32_t state[8], const uint8_t block[64])
     }
 }
 
-void sha256_of(const void *data, size_t size, uint8_t ret_digest[32])
+void sha2_256(const void *data, size_t size, uint8_t ret_digest[32])
 {
-    uint32_t state[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+    uint32_t state[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                         0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
     const uint8_t *bytes = data;
     uint8_t tail[128] = {0};
     size_t left = size % 64;
