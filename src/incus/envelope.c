@@ -100,7 +100,8 @@ static int status_of_words(int status, const char *words)
     if (strstr(words, "already exists") || strstr(words, "UNIQUE constraint failed")) {
         return 409;
     }
-    return strstr(words, "not found") || strstr(words, "Not Found") ? 404 : status;
+    bool absent = strstr(words, "not found") || strstr(words, "Not Found") || strstr(words, "does not exist");
+    return absent ? 404 : status;
 }
 
 static int judge(const json_t *operation, struct error *err)

@@ -14,9 +14,9 @@ struct exec_request {
     uint32_t user, group;       /* numeric; Incus resolves no names */
     const char *directory;      /* NULL: the daemon's default */
     bool interactive;           /* a pty: stdin, stdout in raw mode, window size followed */
-    int input, output,
-        errors;             /* descriptors; -1: /dev/null (input), dropped (outputs). Borrowed, never set O_NONBLOCK */
-    struct buffer *capture; /* where not NULL, stdout goes here instead, up to `ceiling` bytes (rest dropped) */
+    /* Descriptors; -1 is /dev/null for input, and drops an output. Borrowed, and never made non-blocking. */
+    int input, output, errors;
+    struct buffer *capture;        /* where not NULL, stdout goes here instead, up to `ceiling` bytes (rest dropped) */
     struct buffer *capture_errors; /* likewise stderr */
     size_t ceiling;                /* 0: 1 MiB */
     int64_t budget;                /* milliseconds; 0: no limit. On expiry the command is killed: ERR_TIMEOUT */
@@ -25,11 +25,15 @@ struct exec_request {
 
 /* Runs it to its end. `ret_status` is the command's exit status: 126/127 where the daemon says not executable / not
  * found, 128+n after signal n. Returns when the command ended and its streams did, or one second after the command's
- * end when a background child keeps a stream open (what came so far is complete). Non-interactive: INT, TERM and HUP of
- * ours (through base/cancel.h) are forwarded to the guest's command, whose end then is the result; a closed stdout of
- * ours (EPIPE) closes the guest's. Where stdout is captured the caller is a program and not a person: a signal then
- * kills the command and is ERR_INTERRUPTED. Interactive: `input` must be a terminal. It is raw meanwhile and restored
- * on every way out, also when the daemon dies; INT, TERM or HUP sent to us end the session: ERR_INTERRUPTED.
+ * end when a background child keeps a stream open (what came so far is complete).
+ *
+ * Non-interactive: INT, TERM and HUP of ours (through base/cancel.h) are forwarded to the guest's command, whose end
+ * then is the result; a closed stdout of ours (EPIPE) closes the guest's. Where stdout is captured the caller is a
+ * program and not a person: a signal then kills the command and is ERR_INTERRUPTED.
+ *
+ * Interactive: `input` must be a terminal. It is raw meanwhile and restored on every way out, also when the daemon
+ * dies; INT, TERM or HUP sent to us end the session: ERR_INTERRUPTED.
+ *
  * ERR_NO_DAEMON where the daemon goes away meanwhile; the command dies with its connection. */
 int exec_run(struct client *client, const struct exec_request *request, int *ret_status, struct error *err);
 

@@ -13,7 +13,7 @@ BUSYBOX = "/bin/busybox"
 MACHINE = {"x86_64": "x86_64", "aarch64": "aarch64"}
 PASSWD = "root:x:0:0:root:/root:/bin/sh\ndev:x:1000:1000:dev:/home/dev:/bin/sh\n"
 GROUP = "root:x:0:\ndev:x:1000:\n"
-INITTAB = "::sysinit:/bin/true\n::respawn:/bin/sleep 1000000\n"
+INITTAB = "::sysinit:/bin/true\n::respawn:/bin/tail -f /dev/null\n"
 FOLDERS = ("bin", "dev", "etc", "home/dev", "proc", "root", "run", "sbin", "sys", "tmp", "usr/bin", "usr/sbin", "var")
 
 
