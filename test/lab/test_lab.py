@@ -1,5 +1,6 @@
 """The lab itself: it serves what it publishes, runs commands faithfully, mends itself, and leaves nothing behind."""
 
+import fcntl
 import json
 import os
 import pty
@@ -7,6 +8,7 @@ import re
 import select
 import signal
 import subprocess
+import termios
 import time
 import unittest
 from pathlib import Path
@@ -252,9 +254,9 @@ class Run(unittest.TestCase):
 
     def test_a_terminal_passes_through(self):
         parent, child = pty.openpty()
-        process = A.popen(["sh", "-c", "test -t 0 && test -t 1 && stty size && read line && echo got $line; sleep 600"],
+        process = A.popen(["sh", "-c", "test -t 0 && test -t 1 && stty size && read line && echo got $line; exec sleep 600"],
                           stdin=child, stdout=child, stderr=child, start_new_session=True,
-                          preexec_fn=lambda: __import__("fcntl").ioctl(0, 0x540E, 0))
+                          preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
         os.close(child)
         output = b""
 
