@@ -45,10 +45,20 @@ int systemd_control(const char *verb, const char *unit, struct error *err)
     return process_check(argv, &options, NULL, err);
 }
 
-bool systemd_is_active(const char *unit)
+static bool ask(const char *question, const char *unit)
 {
-    const char *const argv[] = {"systemctl", "--quiet", "is-active", unit, NULL};
+    const char *const argv[] = {"systemctl", "--quiet", question, unit, NULL};
     struct process_options options = {.budget = 10000};
     CLEANUP(process_result_reset) struct process_result result = {0};
     return process_run(argv, &options, &result, NULL) == 0 && result.status == 0;
+}
+
+bool systemd_is_active(const char *unit)
+{
+    return ask("is-active", unit);
+}
+
+bool systemd_is_enabled(const char *unit)
+{
+    return ask("is-enabled", unit);
 }

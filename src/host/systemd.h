@@ -14,10 +14,11 @@ bool systemd_runs(void);
  * where that is unset. */
 void systemd_notify(const char *state);
 
-/* systemctl with up to two arguments (the second may be NULL), 60 s at most; a failure quotes its last line. */
+/* systemctl VERB [UNIT] (the unit may be NULL), 60 s at most; a failure quotes its last line. */
 int systemd_control(const char *verb, const char *unit, struct error *err);
 
 /* True where `systemctl is-active` says so. */
 bool systemd_is_active(const char *unit);
+bool systemd_is_enabled(const char *unit);
 
 #endif

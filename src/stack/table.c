@@ -1,0 +1,71 @@
+/* The table of what a host must carry, and what its rows share.
+ * A new thing that a host must carry is a file item_*.c and a line here.
+ * Not for what to do with the table: setup.c. */
+#include "stack/table.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+
+#include <string.h>
+
+const struct stack_object *const table_objects[] = {
+    &item_group, &item_watcher, &item_walls, &item_pool, &item_acl, &item_network, &item_profile, &item_kernel,
+};
+const size_t table_object_count = ARRAY_LENGTH(table_objects);
+
+void table_change(json_t *changes, const char *object, const char *item, const char *live, const char *want,
+                  const char *why)
+{
+    (void)json_array_append_new(changes, json_pack("{s:s, s:s, s:s?, s:s?, s:s, s:b}", "object", object, "item", item,
+                                                   "live", live, "want", want, "why", why, "done", 0));
+}
+
+json_t *table_changes_of(const json_t *changes, const char *object)
+{
+    json_t *own = json_array();
+    size_t i;
+    json_t *change;
+    json_array_foreach(changes, i, change)
+    {
+        if (text_equal(json_text(change, "object"), object)) {
+            (void)json_array_append(own, change);
+        }
+    }
+    return own;
+}
+
+void table_compare(json_t *changes, const char *object, const json_t *live, const json_t *wanted, const json_t *why)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)wanted, key, value)
+    {
+        const char *have = json_text(live, key);
+        const char *reason = json_text(why, key);
+        /* An empty value is how the daemon's API writes "unset". */
+        const char *want = text_is_empty(json_string_value(value)) ? NULL : json_string_value(value);
+        if (!text_equal(have, want)) {
+            table_change(changes, object, key, have, want, reason != NULL ? reason : "");
+        }
+    }
+}
+
+int table_get(struct stack *stack, const char *path, json_t **ret_value, struct error *err)
+{
+    CLEANUP(error_reset) struct error failure = {0};
+    if (client_get(stack->client, path, ret_value, &failure) == 0) {
+        return 1;
+    }
+    return failure.code == ERR_NOT_FOUND ? 0 : error_move(err, &failure);
+}
+
+int table_check_mark(const json_t *object, const char *name, struct error *err)
+{
+    if (json_text(json_object_get(object, "config"), TABLE_MARK) != NULL) {
+        return 0;
+    }
+    (void)error_set(err, ERR_STATE, "%s exists and was not made by box: it is left alone, and boxes cannot be set up "
+                                    "beside it", name);
+    return error_remedy(err, "rename or remove it, or, if it is yours to give, mark it: "
+                             "incus ... set ... " TABLE_MARK "=1");
+}
