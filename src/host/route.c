@@ -58,14 +58,14 @@ static void take_address(const struct nlmsghdr *header, void *context)
 static void take_next_hops(struct vector *vector, struct route_entry entry, const struct rtattr *multipath)
 {
     const struct rtnexthop *hop = RTA_DATA(multipath);
-    size_t left = RTA_PAYLOAD(multipath);
-    while (left >= sizeof(*hop) && RTNH_OK(hop, left)) {
+    int left = (int)RTA_PAYLOAD(multipath);
+    while (left >= (int)sizeof(*hop) && RTNH_OK(hop, left)) {
         const struct rtattr *table[RTA_GATEWAY + 1];
         netlink_attributes(RTNH_DATA(hop), hop->rtnh_len - RTNH_LENGTH(0), table, RTA_GATEWAY);
         entry.link = hop->rtnh_ifindex;
         entry.gateway = read_address(table[RTA_GATEWAY]);
         append(vector, &entry, sizeof(entry));
-        left -= RTNH_ALIGN(hop->rtnh_len);
+        left -= (int)RTNH_ALIGN(hop->rtnh_len);
         hop = RTNH_NEXT(hop);
     }
 }
