@@ -266,6 +266,11 @@ static void set_body(struct http_transfer *transfer, const struct http_request *
         curl->easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, UPLOAD_BUFFER);
     }
     curl->easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request->method);
+    /* Where a kept connection turns out to be dead, libcurl sends the request again by itself. A question may be asked
+     * twice, an act must not happen twice: on a fresh connection libcurl never repeats. */
+    if (!text_equal(request->method, "GET")) {
+        curl->easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
+    }
 }
 
 static int advance(struct http *http, struct error *err)
