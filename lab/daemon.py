@@ -1,13 +1,22 @@
 """The private incusd of a lab: start, stop, and whether it answers. What it serves is box's business."""
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
 
-from spaces import LabError, enter_host, find_incusd, in_child, recall, remember, spawn, end_process
+from spaces import LabError, end_process, enter_host, recall, remember
+from start import in_child, spawn
 
 READY_SECONDS = 14
+
+
+def find_incusd():
+    found = shutil.which("incusd", path="/usr/libexec/incus:/usr/lib/incus:/opt/incus/bin:/usr/sbin:/usr/bin")
+    if not found:
+        raise LabError("no incusd on this machine. Install what the lab needs: scripts/deps")
+    return found
 
 
 def environment():

@@ -15,6 +15,7 @@ import daemon
 import net
 import plan
 import spaces
+import start
 import uplink
 from spaces import BASE, HERE, SHARED_CACHE, LabError, recall, remember
 
@@ -50,7 +51,7 @@ def check_machine():
                    if not shutil.which(tool, path="/usr/sbin:/usr/bin:/sbin:/bin")})
     if lost:
         raise LabError("missing on this machine: %s. Install what the lab needs: scripts/deps" % ", ".join(lost))
-    spaces.find_incusd()
+    daemon.find_incusd()
 
 
 # Up ------------------------------------------------------------------------------------------------------------------
@@ -77,7 +78,7 @@ def ensure_view(lab):
         spaces.cgroup_join(os.path.join(host, "init.scope"))
         spaces.cgroup_hand_down(host)
 
-    started = spaces.spawn(enter, PYTHON + [os.path.join(HERE, "view.py"), lab.name], os.path.join(lab.run, "view.log"),
+    started = start.spawn(enter, PYTHON + [os.path.join(HERE, "view.py"), lab.name], os.path.join(lab.run, "view.log"),
                            wait_ready=10.0, first=True)
     remember(lab.path("view.pid"), started)
 
@@ -90,7 +91,7 @@ def world_answers(lab):
             return sock.recv(12).decode("latin-1")
 
     try:
-        return spaces.in_child(work).startswith("HTTP/1.")
+        return start.in_child(work).startswith("HTTP/1.")
     except LabError:
         return False
 
@@ -102,7 +103,7 @@ def ensure_world(lab, wants_uplink):
         if world_answers(lab) and not changed:
             return
         spaces.end_process(running)
-    started = spaces.spawn(lambda: spaces.enter_world(lab), PYTHON + [os.path.join(HERE, "world.py"), lab.name, lab.run,
+    started = start.spawn(lambda: spaces.enter_world(lab), PYTHON + [os.path.join(HERE, "world.py"), lab.name, lab.run,
                                                                 json.dumps(uplink.chosen(lab))],
                            os.path.join(lab.run, "world.log"), wait_ready=10.0)
     remember(lab.path("world.pid"), started)
@@ -179,7 +180,7 @@ def facts(lab):
     return [
         ("host namespace", net.namespace_stands(lab, "host"), lab.host_ns),
         ("world namespace", net.namespace_stands(lab, "world"), lab.world_ns),
-        ("host", spaces.view_pid(lab) is not None, "its first process is %s" % spaces.view_pid(lab)),
+        ("host", spaces.view_pid(lab) is not None, lab.run + "/view.log"),
         ("world", recall(lab.path("world.pid")) is not None and world_answers(lab), lab.run + "/world.json"),
         ("uplink", not uplink.chosen(lab) or recall(lab.path("uplink.pid")) is not None,
          "to " + ", ".join(row["name"] for row in uplink.chosen(lab)) if uplink.chosen(lab) else "none, as it should be in a test"),

@@ -4,7 +4,8 @@ import os
 import subprocess
 
 import plan
-from spaces import NEWNET, LabError, detach, in_child, setns
+from spaces import NEWNET, LabError, detach, setns
+from start import in_child
 
 
 def ip(*arguments):

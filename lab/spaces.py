@@ -4,15 +4,9 @@ Everything here is about the kernel's containers of processes; links are net.py'
 """
 
 import ctypes
-import errno
-import fcntl
 import os
 import select
-import shutil
 import signal
-import socket
-import struct
-import sys
 
 BASE = os.environ.get("BOX_LAB_DIR", "/var/cache/box-lab")
 SHARED_CACHE = "/var/cache/box"  # images, built once for the machine and all its labs
@@ -210,149 +204,7 @@ def enter_world(lab):
     os.close(fd)
 
 
-def in_child(function):
-    """Runs function in a child of its own, so that the namespaces it enters stay there; returns what it returns (a str)."""
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            os.close(reader)
-            answer = function() or ""
-            os.write(writer, b"+" + answer.encode())
-            status = 0
-        except (LabError, OSError) as problem:
-            os.write(writer, b"-" + str(problem).encode())
-        finally:
-            os._exit(status)
-    os.close(writer)
-    with os.fdopen(reader, "rb") as pipe:
-        answer = pipe.read().decode()
-    os.waitpid(child, 0)
-    if not answer.startswith("+"):
-        raise LabError(answer[1:] or "a step ended without a word")
-    return answer[1:]
-
-
-def _start(argv, log, keep, before):
-    """The last steps of a process that is to outlive this one: a session of its own, its output in a log, then exec."""
-    os.setsid()
-    null = os.open("/dev/null", os.O_RDONLY)
-    out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    os.dup2(null, 0)
-    os.dup2(out, 1)
-    os.dup2(out, 2)
-    for fd in keep:
-        os.set_inheritable(fd, True)
-    if before:
-        before()
-    restore_signals()
-    os.chdir("/")
-    os.execv(argv[0], argv)
-
-
-def sender_of(sock):
-    """The pid of who sent the next datagram, as the receiver's PID namespace numbers it."""
-    control = sock.recvmsg(1, socket.CMSG_SPACE(12))[1]
-    return struct.unpack("3i", control[0][2])[0]
-
-
-def spawn(enter, argv, log, wait_ready=None, before=None, first=False):
-    """Starts a process that stays, in the namespaces that enter() goes into; returns its pid as the machine numbers it.
-
-    With wait_ready (seconds) the last argument becomes a descriptor to which it writes one byte when it is ready. It is an
-    orphan at once, so that the first process there reaps it; with first=True it is that first process itself.
-    """
-    reader, writer = os.pipe()
-
-    def work():
-        os.close(reader)
-        ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
-        ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-        enter()
-        child = os.fork()
-        if child == 0:
-            try:
-                if not first and os.fork():
-                    os._exit(0)
-                its.send(b"1")
-                keep = [writer] if wait_ready else []
-                _start(argv + [str(writer)] * bool(wait_ready), log, keep, before)
-            finally:
-                os._exit(127)
-        if not first:
-            os.waitpid(child, 0)
-        return str(sender_of(ours))
-
-    try:
-        pid = int(in_child(work))
-        os.close(writer)
-        if wait_ready:
-            said = select.select([reader], [], [], wait_ready)[0] and os.read(reader, 1)
-            if not said:
-                end_process(pid)
-                raise LabError("%s did not get ready; its own words are in %s" % (" ".join(argv[:4]), log))
-    finally:
-        os.close(reader)
-    return pid
-
-
 def restore_signals():
     """Python ignores SIGPIPE and SIGXFSZ; a command must not inherit that."""
     for signum in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(signum, signal.SIG_DFL)
-
-
-def run(enter, argv, environment):
-    """Runs a command in the foreground: same terminal, descriptors, signals. Returns its exit status, 128+n for a signal."""
-    where = os.getcwd()
-    enter()
-    try:
-        os.chdir(where)
-    except OSError:
-        os.chdir("/")
-    relayed = {signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2,
-               signal.SIGWINCH, signal.SIGALRM}
-    waited = relayed | {signal.SIGCHLD}
-    old = signal.pthread_sigmask(signal.SIG_BLOCK, waited)
-    terminal = any(os.isatty(fd) for fd in (0, 1, 2) if _is_open(fd))
-    child = os.fork()
-    if child == 0:
-        try:
-            die_with_parent()
-            if not terminal:
-                os.setpgid(0, 0)  # a signal to our whole group then reaches the command once, through us
-            restore_signals()
-            signal.pthread_sigmask(signal.SIG_SETMASK, old)
-            os.execvpe(argv[0], argv, environment)
-        except OSError as problem:
-            sys.stderr.write("lab: %s: %s\n" % (argv[0], problem.strerror))
-            sys.stderr.flush()
-            os._exit(126 if problem.errno == errno.EACCES else 127)
-    while True:
-        info = signal.sigwaitinfo(waited)
-        if info.si_signo != signal.SIGCHLD:
-            # What the terminal sends goes to its whole foreground group, the command included.
-            if info.si_code <= 0 or not terminal:
-                os.kill(child, info.si_signo)
-            continue
-        pid, status = os.waitpid(child, os.WNOHANG | os.WUNTRACED)
-        if pid and os.WIFSTOPPED(status):
-            os.kill(os.getpid(), signal.SIGSTOP)
-        elif pid:
-            return 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
-
-
-def _is_open(fd):
-    try:
-        fcntl.fcntl(fd, fcntl.F_GETFD)
-        return True
-    except OSError:
-        return False
-
-
-def find_incusd():
-    found = shutil.which("incusd", path="/usr/libexec/incus:/usr/lib/incus:/opt/incus/bin:/usr/sbin:/usr/bin")
-    if not found:
-        raise LabError("no incusd on this machine. Install what the lab needs: scripts/deps")
-    return found

@@ -13,7 +13,8 @@ import urllib.parse
 
 import net
 import plan
-from spaces import LabError, cgroup_join, cgroup_path, end_process, recall, remember, spawn
+from spaces import LabError, cgroup_join, cgroup_path, end_process, recall, remember
+from start import spawn
 
 LINK = "tap0"
 OWN, GATEWAY = "10.0.2.100/24", "10.0.2.2"  # slirp4netns's own, fixed addresses
