@@ -41,7 +41,8 @@ CONTROL_MAC = "52:54:00:b0:c5:01"
 FILES = {
     "etc/hostname": (0o644, "machine\n"),
     "etc/hosts": (0o644, "127.0.0.1 localhost\n127.0.1.1 machine\n::1 localhost\n"),
-    "etc/fstab": (0o644, "LABEL=machine / ext4 defaults,noatime 0 1\n"),
+    "etc/fstab": (0o644, "LABEL=machine / ext4 defaults,noatime 0 1\n"
+                   "/dev/disk/by-id/virtio-given /media/given squashfs ro,nofail,x-systemd.device-timeout=20s 0 0\n"),
     "etc/modules-load.d/machine.conf": (0o644, "vhost_vsock\nkvm_amd\nqemu_fw_cfg\n"),
     "etc/ssh/sshd_config.d/machine.conf": (0o644, "PasswordAuthentication no\nUseDNS no\nMaxSessions 100\nMaxStartups 100\nHostKey /etc/ssh/ssh_host_ed25519_key\n"),
     # The link to whoever steers the machine: no gateway, so that nothing of it is an uplink.
@@ -75,6 +76,7 @@ TimeoutStartSec=300
 [Install]
 WantedBy=multi-user.target
 """),
+    "etc/systemd/resolved.conf.d/machine.conf": (0o644, "[Resolve]\nDNS=1.1.1.1\nFallbackDNS=\nLLMNR=no\n"),
     "etc/systemd/journald.conf.d/machine.conf": (0o644, "[Journal]\nStorage=persistent\n"),
     # Emulated, everything takes longer than the defaults allow.
     "etc/systemd/system.conf.d/machine.conf": (0o644, "[Manager]\nDefaultTimeoutStartSec=600s\nDefaultTimeoutStopSec=120s\nDefaultDeviceTimeoutSec=600s\n"),
@@ -201,7 +203,7 @@ def recipe(root, url):
 
 
 def check_tools():
-    needed = {"mmdebstrap": "mmdebstrap", "mke2fs": "e2fsprogs", "qemu-system-x86_64": "qemu-system-x86",
+    needed = {"mmdebstrap": "mmdebstrap", "mke2fs": "e2fsprogs", "mksquashfs": "squashfs-tools", "qemu-system-x86_64": "qemu-system-x86",
               "qemu-img": "qemu-utils", "ssh": "openssh-client", "scp": "openssh-client", "ssh-keygen": "openssh-client"}
     lost = sorted({package for tool, package in needed.items() if not shutil.which(tool, path="/usr/sbin:/usr/bin:/sbin:/bin")})
     if lost:
