@@ -11,6 +11,7 @@ int context_client(struct context *context, struct client **ret_client, struct e
         if (client_open(&context->client, err) < 0) {
             return -1;
         }
+        client_narrate(context->client, context->narrator);
         if (context->verbose) {
             client_trace(context->client, console_trace, context->narrator);
         }

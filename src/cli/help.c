@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define SUMMARY_COLUMN 30 /* where summaries begin */
+#define WIDTH          79 /* where they are wrapped */
 
 const char *help_section(enum command_section section)
 {
@@ -26,15 +27,29 @@ const char *help_section(enum command_section section)
     return "Other";
 }
 
-/* A left part and what it means, which goes to the next line where the left part is too long. */
+/* A left part and what it means, wrapped; that begins on the next line where the left part is too long. */
 static void print_pair(const char *left, const char *right, FILE *out)
 {
-    int width = SUMMARY_COLUMN - 2;
-    if (text_columns(left) < (size_t)width) {
-        (void)fprintf(out, "  %-*s%s\n", width, left, right);
-    } else {
-        (void)fprintf(out, "  %s\n%*s%s\n", left, SUMMARY_COLUMN, "", right);
+    size_t column = 2 + text_columns(left);
+    (void)fprintf(out, "  %s", left);
+    if (column + 1 > SUMMARY_COLUMN) {
+        (void)fputc('\n', out);
+        column = 0;
     }
+    (void)fprintf(out, "%*s", (int)(SUMMARY_COLUMN - column), "");
+    column = SUMMARY_COLUMN;
+    for (const char *word = right; *word;) {
+        size_t length = strcspn(word, " ");
+        if (column > SUMMARY_COLUMN && column + 1 + length > WIDTH) {
+            (void)fprintf(out, "\n%*s", SUMMARY_COLUMN, "");
+            column = SUMMARY_COLUMN;
+        }
+        (void)fprintf(out, "%s%.*s", column > SUMMARY_COLUMN ? " " : "", (int)length, word);
+        column += length + (column > SUMMARY_COLUMN);
+        word += length;
+        word += strspn(word, " ");
+    }
+    (void)fputc('\n', out);
 }
 
 static void print_row(const struct command *command, FILE *out)

@@ -30,6 +30,15 @@ static void give_back(int kept)
     assert_int_equal(close(kept), 0);
 }
 
+/* Takes the times, " (0.0 s)", out: how long it took is the machine's affair. */
+static void forget_times(char *text)
+{
+    for (char *time; (time = strstr(text, " (")) && strstr(time, " s)");) {
+        char *rest = strstr(time, " s)") + strlen(" s)");
+        memmove(time, rest, strlen(rest) + 1);
+    }
+}
+
 static void speak(bool quiet)
 {
     CLEANUP(console_closep) struct console *console = console_open(quiet);
@@ -57,7 +66,9 @@ static char *logged(bool quiet)
     struct buffer text = {0};
     assert_int_equal(lseek(file, 0, SEEK_SET), 0);
     assert_int_equal(fd_read_all(file, 65536, &text, NULL), 0);
-    return buffer_steal(&text);
+    char *log = buffer_steal(&text);
+    forget_times(log);
+    return log;
 }
 
 static void a_log_gets_plain_lines(void **state)
@@ -102,14 +113,16 @@ static char *displayed(const char *term, const char *no_color)
     ssize_t got = read(master, room, 65536);
     assert_true(got > 0);
     room[got] = '\0';
+    assert_non_null(strstr(room, " s)"));
+    forget_times(room);
     return room;
 }
 
 static void a_terminal_gets_one_line_rewritten(void **state)
 {
     CLEANUP(freep) char *text = displayed("xterm", NULL);
-    assert_non_null(strstr(text, "\r\033[K| starting a (0.0 s)"));
-    assert_non_null(strstr(text, "\r\033[K/ starting a: 42% (0.0 s)"));
+    assert_non_null(strstr(text, "\r\033[K| starting a"));
+    assert_non_null(strstr(text, "\r\033[K/ starting a: 42%"));
     assert_non_null(strstr(text, "\r\033[Kstarting a: it runs\r\n"));
     assert_non_null(strstr(text, "\033[33mwarning:\033[0m mind this line"));
     assert_non_null(strstr(text, "\033[31mbox:\033[0m it took too long"));
