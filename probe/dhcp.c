@@ -175,8 +175,8 @@ static int discover(struct client *client, struct dhcpwire *identity, int step_m
 
     identity->type = DHCPWIRE_DISCOVER;
     identity->has_server = false;
+    identity->transaction = token_random(0); /* one for all attempts: a late offer still counts */
     for (int attempt = 0; attempt < 3 && came == 0 && deadline_left_ms(client->request->deadline) > 0; attempt++) {
-        identity->transaction = token_random(0);
         came = ask(client, identity, deadline_step_ms(client->request->deadline, step_ms), ret_offer, outcome);
     }
     return came;
@@ -312,7 +312,7 @@ static int64_t take_all(struct client *client, struct taken *all, uint64_t count
         struct dhcpwire offer;
 
         now->identity = disguise(client, number, salt);
-        int came = discover(client, &now->identity, 500, &offer, outcome);
+        int came = discover(client, &now->identity, 700, &offer, outcome);
         offers += came > 0;
         silent = came > 0 ? 0 : silent + 1;
         if (came > 0 && lease) {
