@@ -113,7 +113,6 @@ static char *displayed(const char *term, const char *no_color)
     ssize_t got = read(master, room, 65536);
     assert_true(got > 0);
     room[got] = '\0';
-    assert_non_null(strstr(room, " s)"));
     forget_times(room);
     return room;
 }
