@@ -1,0 +1,125 @@
+/* Output that must neither block nor be lost: pipes, sockets, captures, readers that left.
+ * Not for: where the bytes come from. */
+#include "unit.h"
+
+#include "base/fd.h"
+#include "incus/outlet.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static void fill(struct buffer *buffer, size_t length)
+{
+    buffer_consume(buffer, buffer->length);
+    memset(buffer_reserve(buffer, length), 'x', length);
+    buffer->length = length;
+}
+
+/* Takes until nothing moves, then empties the reader's end; returns how much arrived in all. */
+static size_t drive(struct outlet *outlet, struct buffer *data, int reader)
+{
+    size_t arrived = 0;
+    static char chunk[1 << 20];
+    for (;;) {
+        assert_int_equal(outlet_take(outlet, data, NULL), 0);
+        ssize_t got = read(reader, chunk, sizeof(chunk));
+        if (got <= 0) {
+            return arrived;
+        }
+        arrived += (size_t)got;
+    }
+}
+
+static void a_full_pipe_does_not_block(void **state)
+{
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    struct outlet outlet = outlet_make(ends[1], NULL, 0);
+    CLEANUP(buffer_reset) struct buffer data = {0};
+    fill(&data, 1 << 20);
+    assert_int_equal(outlet_take(&outlet, &data, NULL), 0);
+    assert_true(data.length > 0 && data.length < 1 << 20);
+    assert_int_equal(fcntl(ends[1], F_GETFL) & O_NONBLOCK, 0);
+    assert_int_equal(drive(&outlet, &data, ends[0]), 1 << 20);
+    assert_int_equal(data.length, 0);
+    fd_closep(&ends[0]);
+    fd_closep(&ends[1]);
+}
+
+static void a_socket_does_not_block(void **state)
+{
+    int ends[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    struct outlet outlet = outlet_make(ends[1], NULL, 0);
+    CLEANUP(buffer_reset) struct buffer data = {0};
+    fill(&data, 1 << 22);
+    assert_int_equal(outlet_take(&outlet, &data, NULL), 0);
+    assert_true(data.length > 0);
+    assert_int_equal(drive(&outlet, &data, ends[0]), 1 << 22);
+    fd_closep(&ends[0]);
+    fd_closep(&ends[1]);
+}
+
+static void a_reader_that_left(void **state)
+{
+    signal(SIGPIPE, SIG_IGN);
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    fd_closep(&ends[0]);
+    struct outlet outlet = outlet_make(ends[1], NULL, 0);
+    CLEANUP(buffer_reset) struct buffer data = {0};
+    fill(&data, 100);
+    assert_int_equal(outlet_take(&outlet, &data, NULL), 0);
+    assert_true(outlet.broken);
+    assert_int_equal(data.length, 0);
+    fd_closep(&ends[1]);
+}
+
+static void a_full_disk(void **state)
+{
+    CLEANUP(fd_closep) int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
+    struct outlet outlet = outlet_make(fd, NULL, 0);
+    CLEANUP(buffer_reset) struct buffer data = {0};
+    CLEANUP(error_reset) struct error err = {0};
+    fill(&data, 100);
+    assert_int_equal(outlet_take(&outlet, &data, &err), -1);
+    assert_int_equal(err.code, ERR_SYSTEM);
+    assert_false(outlet.broken);
+}
+
+static void a_capture_has_a_ceiling(void **state)
+{
+    CLEANUP(buffer_reset) struct buffer capture = {0};
+    CLEANUP(buffer_reset) struct buffer data = {0};
+    struct outlet outlet = outlet_make(-1, &capture, 150);
+    for (int i = 0; i < 3; i++) {
+        fill(&data, 100);
+        assert_int_equal(outlet_take(&outlet, &data, NULL), 0);
+        assert_int_equal(data.length, 0);
+    }
+    assert_int_equal(capture.length, 150);
+}
+
+static void nowhere(void **state)
+{
+    CLEANUP(buffer_reset) struct buffer data = {0};
+    struct outlet outlet = outlet_make(-1, NULL, 0);
+    fill(&data, 100);
+    assert_int_equal(outlet_take(&outlet, &data, NULL), 0);
+    assert_int_equal(data.length, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_full_pipe_does_not_block), cmocka_unit_test(a_socket_does_not_block),
+        cmocka_unit_test(a_reader_that_left),         cmocka_unit_test(a_full_disk),
+        cmocka_unit_test(a_capture_has_a_ceiling),    cmocka_unit_test(nowhere),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
