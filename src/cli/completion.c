@@ -263,7 +263,12 @@ static void print_fish(FILE *out)
                 "function __box_at\n"
                 "    set -l words (commandline -opc)[2..-1]\n"
                 "    contains -- -- $words; and return 1\n"
-                "    test (count $words) -ge (count $argv); and test \"$words[1..(count $argv)]\" = \"$argv\"\n"
+                "    set -l length (count $argv)\n"
+                "    test (count $words) -ge $length; and test \"$words[1..$length]\" = \"$argv\"\n"
+                "end\n\n"
+                "function __box_after\n"
+                "    set -l words (commandline -opc)[2..-1]\n"
+                "    test \"$words\" = \"$argv\"\n"
                 "end\n\n"
                 "complete -c box -f\n",
                 out);
@@ -273,7 +278,7 @@ static void print_fish(FILE *out)
     for (size_t i = 0; i < words.count; i++) {
         if (commands_is_group(words.items[i])) {
             (void)fprintf(out, "complete -c box -n __fish_use_subcommand -a %s\n", words.items[i]);
-            (void)fprintf(out, "complete -c box -n 'test \"(commandline -opc)\" = \"box %s\"' -a '", words.items[i]);
+            (void)fprintf(out, "complete -c box -n '__box_after %s' -a '", words.items[i]);
             put_words(words.items[i], out);
             (void)fputs("'\n", out);
         }

@@ -257,6 +257,7 @@ class Completions(unittest.TestCase):
         self.assertEqual(self.bash("exec", "alpha", "--", ""), [])
         self.assertEqual(self.bash("exec", "-i", ""), ["alpha", "beta"])
         self.assertEqual(self.bash("help", "ver"), ["version"])
+        self.assertEqual(self.bash("firewall", "w"), ["watch"])
         self.assertEqual(self.bash("nonsense", ""), [])
         for name in commands():
             self.assertEqual(self.bash(*name.split(), "--"), sorted("--" + flag for flag in flags(name)), name)
@@ -281,6 +282,17 @@ class Completions(unittest.TestCase):
         if shutil.which("fish"):
             done = subprocess.run(["fish", "--no-execute", self.files["fish"]], capture_output=True, text=True, check=False)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_fish_offers_commands_flags_and_names(self):
+        if not shutil.which("fish"):
+            self.skipTest("fish is not installed")
+        for line, expected in (("box she", ["shell"]), ("box exec ", ["alpha", "beta"]), ("box exec al", ["alpha"]),
+                               ("box exec alpha -- ", []), ("box exec --no", ["--no-stdin"]),
+                               ("box firewall w", ["watch"])):
+            done = subprocess.run(["fish", "-c", f"source {self.files['fish']}; complete -C'{line}'"], text=True,
+                                  capture_output=True, check=False, env={**self.env, "HOME": self.directory.name})
+            self.assertEqual((done.returncode, done.stderr), (0, ""), line)
+            self.assertEqual([row.split("\t")[0] for row in done.stdout.splitlines()], expected, line)
 
 
 if __name__ == "__main__":
