@@ -28,15 +28,15 @@ static const char enter_script[] =
     "        export \"$name=$value\"\n"
     "    done\n"
     "}\n"
+    "[ ! -t 0 ] || chown \"$uid\" /proc/self/fd/0 2>/dev/null\n" /* tmux and screen open their terminal by name */
     "export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n"
     "[ ! -r /etc/environment ] || settings </etc/environment\n"
     "[ ! -r /etc/default/locale ] || settings </etc/default/locale\n"
     "export HOME=\"${home:-/}\" USER=\"$user\" LOGNAME=\"$user\" SHELL=\"${shell:-/bin/sh}\"\n"
     "case $SHELL in */bash) next=$SHELL ;; *) next=/bin/sh ;; esac\n"
     "[ -x \"$next\" ] || next=/bin/sh\n"
-    "command -v setpriv >/dev/null || fail \"the guest has no setpriv (package util-linux)\"\n"
-    "[ ! -t 0 ] || chown \"$uid\" /proc/self/fd/0 2>/dev/null\n"
-    "exec setpriv --reuid=\"$uid\" --regid=\"$gid\" --init-groups -- \"$next\" -c \"$stage\" box \"$@\"\n";
+    "[ -x /usr/bin/setpriv ] || fail \"the guest has no setpriv (package util-linux)\"\n"
+    "exec /usr/bin/setpriv --reuid=\"$uid\" --regid=\"$gid\" --init-groups -- \"$next\" -c \"$stage\" box \"$@\"\n";
 
 /* As the user: what the profiles set (PATH above all) counts, what they print does not, and whatever they do (exit,
  * a syntax error, set -e) the command runs. 3, 4 and 5 keep the streams meanwhile. Debian's /etc/profile asks `id -u` of a program

@@ -86,6 +86,21 @@ chmod +x ~/bin/mytool; printf "echo noise; echo noise >&2; cat; export MARK=set;
             as_root(f"mv /home/away /home/{USER}")
         self.assertEqual((done.returncode, done.stdout), (0, "/\n"), done.stderr)
 
+    def test_what_pam_reads_at_a_login_counts_and_is_never_executed(self):
+        as_root("""cp -p /etc/environment /etc/environment.kept 2>/dev/null || : >/etc/environment.kept
+printf '%s\\n' '# a comment=1' 'ONE=1' 'export TWO="two words"' 'THREE=$(touch /tmp/executed)' 'bad name=x' 'UID=7' '=x' 'PATH=/nowhere' \
+  >/etc/environment""")
+        try:
+            done = run("/usr/bin/env")
+        finally:
+            as_root("mv /etc/environment.kept /etc/environment")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        variables = dict(line.split("=", 1) for line in done.stdout.splitlines())
+        self.assertEqual((variables["ONE"], variables["TWO"]), ("1", "two words"))
+        self.assertEqual(variables["THREE"], "$(touch /tmp/executed)")
+        self.assertNotIn("bad name", variables)
+        self.assertEqual(run("test", "-e", "/tmp/executed").returncode, 1)
+
     def test_says_that_the_guest_lacks_the_user(self):
         as_root("cp /etc/passwd /etc/passwd.kept; sed -i '/^dev:/d' /etc/passwd")
         try:
