@@ -50,7 +50,7 @@ static int read_query(const struct request *request, struct dnsquery *exchange, 
         return -1;
     }
     if (!exchange->server.family) {
-        struct resolver_config config;
+        struct resolvconf config;
         resolver_own_config(&config);
         if (config.server_count == 0) {
             return outcome_fail(outcome, ENOENT, "no --server, and none in /etc/resolv.conf");

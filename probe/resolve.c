@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-static void write_config(const struct resolver_config *config, struct jsonline *line)
+static void write_config(const struct resolvconf *config, struct jsonline *line)
 {
     char text[ENDPOINT_TEXT];
 
@@ -25,7 +25,7 @@ static void write_config(const struct resolver_config *config, struct jsonline *
 
 static int run(const struct request *request, struct outcome *outcome)
 {
-    struct resolver_config config;
+    struct resolvconf config;
     struct resolver_answer answer;
     struct jsonline *line = &outcome->evidence;
     char text[ENDPOINT_TEXT];

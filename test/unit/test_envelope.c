@@ -59,6 +59,12 @@ static void an_operation_that_is_no_path(void **state)
     }
 }
 
+static void an_operation_without_a_name(void **state)
+{
+    expect_error(202, "{\"type\":\"async\"}", ERR_PROTOCOL, 202, "names no operation");
+    expect_error(202, "{\"type\":\"async\",\"operation\":null}", ERR_PROTOCOL, 202, "names no operation");
+}
+
 static void refusals(void **state)
 {
     expect_error(404, "{\"type\":\"error\",\"error_code\":404,\"error\":\"gone\"}", ERR_NOT_FOUND, 404,
@@ -155,6 +161,7 @@ int main(void)
         cmocka_unit_test(null_metadata_are_none),
         cmocka_unit_test(an_operation),
         cmocka_unit_test(an_operation_that_is_no_path),
+        cmocka_unit_test(an_operation_without_a_name),
         cmocka_unit_test(refusals),
         cmocka_unit_test(words_are_safe_to_print),
         cmocka_unit_test(broken_answers),
