@@ -40,7 +40,7 @@ int envelope_refused(int http, const char *words, struct error *err)
 /* An operation's path goes into requests that are written by hand, so it must be nothing but what it should be. */
 static char *checked_operation(const char *path)
 {
-    if (!text_starts_with(path, OPERATIONS)) {
+    if (!path || !text_starts_with(path, OPERATIONS)) {
         return NULL;
     }
     const char *id = path + strlen(OPERATIONS);
