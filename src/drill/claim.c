@@ -1,0 +1,25 @@
+/* The list of tables of claims, in order of phase.
+ * Not for: the claims; each phase has a file of its own. */
+#include "drill/claim.h"
+
+#include "base/text.h"
+#include "drill/phases.h"
+
+const struct claim_table *const claim_tables[] = {
+    &semantics_table, &surface_table, &isolation_table, &teardown_table, NULL,
+};
+
+const struct claim *claim_find(const char *id, const struct claim_table **ret_table)
+{
+    for (size_t i = 0; claim_tables[i]; i++) {
+        for (size_t j = 0; j < claim_tables[i]->count; j++) {
+            if (text_equal(claim_tables[i]->claims[j].id, id)) {
+                if (ret_table) {
+                    *ret_table = claim_tables[i];
+                }
+                return &claim_tables[i]->claims[j];
+            }
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,88 @@
+/* Reads the instrument's one line of JSON, under ceilings: a guest may have written it.
+ * Not for: what a verdict means for a claim; see verdict.c. */
+#include "drill/reply.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+
+#include <string.h>
+
+enum { MOST_TEXT = 512 };
+
+static const char *const names[] = {
+    [REPLY_ERROR] = "error",     [REPLY_REACHABLE] = "reachable",     [REPLY_REFUSED] = "refused",
+    [REPLY_DROPPED] = "dropped", [REPLY_UNREACHABLE] = "unreachable", [REPLY_DONE] = "done",
+};
+
+const char *reply_verdict_name(enum reply_verdict verdict)
+{
+    return names[verdict];
+}
+
+static bool verdict_of(const char *name, enum reply_verdict *ret_verdict)
+{
+    for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
+        if (text_equal(name, names[i])) {
+            *ret_verdict = (enum reply_verdict)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static char *short_text(const char *text)
+{
+    return text_sanitise(text, strnlen(text, MOST_TEXT));
+}
+
+int reply_parse(const char *data, size_t length, struct reply *ret_reply, struct error *err)
+{
+    CLEANUP(json_freep) json_t *line = NULL;
+    struct reply reply = {0};
+
+    if (length == 0) {
+        return error_set(err, ERR_PROTOCOL, "the instrument said nothing");
+    }
+    if (length > REPLY_CEILING) {
+        return error_set(err, ERR_PROTOCOL, "the instrument said more than %d bytes", REPLY_CEILING);
+    }
+    if (json_parse(data, length, "the instrument's answer", &line, err) < 0) {
+        return -1;
+    }
+    const char *probe = json_text(line, "probe");
+    const char *word = json_text(line, "verdict");
+    const json_t *number = json_object_get(line, "errno");
+    const json_t *ms = json_object_get(line, "ms");
+    json_t *evidence = json_object_get(line, "evidence");
+
+    if (!probe || !word || !json_is_integer(number) || !json_is_number(ms) || !json_is_object(evidence)) {
+        return error_set(err, ERR_PROTOCOL, "the instrument's answer lacks a part of its shape");
+    }
+    if (!verdict_of(word, &reply.verdict)) {
+        return error_set(err, ERR_PROTOCOL, "the instrument's answer carries a verdict of its own invention");
+    }
+    const char *why = json_text(line, "why");
+
+    reply.errnum = (int)json_integer_value(number);
+    reply.ms = json_number_value(ms);
+    reply.probe = short_text(probe);
+    reply.why = reply.verdict == REPLY_ERROR ? short_text(why ? why : "no reason given") : NULL;
+    reply.evidence = json_incref(evidence);
+    *ret_reply = reply;
+    return 0;
+}
+
+json_t *reply_to_json(const struct reply *reply)
+{
+    return json_pack("{s:s, s:s, s:i, s:f, s:s*, s:O}", "probe", reply->probe, "verdict",
+                     reply_verdict_name(reply->verdict), "errno", reply->errnum, "ms", reply->ms, "why", reply->why,
+                     "evidence", reply->evidence);
+}
+
+void reply_reset(struct reply *reply)
+{
+    free(reply->probe);
+    free(reply->why);
+    json_decref(reply->evidence);
+    *reply = (struct reply){0};
+}
