@@ -74,6 +74,7 @@ extern const struct stack_object item_pool;
 extern const struct stack_object item_acl;
 extern const struct stack_object item_network;
 extern const struct stack_object item_profile;
+extern const struct stack_object item_service;
 extern const struct stack_object item_kernel;
 
 #endif

@@ -266,7 +266,8 @@ static int reconcile(struct watcher *watcher, struct error *err)
             return -1;
         }
         /* Not at each port's arrival: parameters change without an event anyway. */
-        if ((watcher->rules_dirty || !watcher->has_loaded || facts.bridge->index != watcher->bridge) &&
+        if ((watcher->rules_dirty || !watcher->has_loaded || facts.bridge->index != watcher->bridge ||
+             facts.bridge->linklocal_learn) &&
             bridge_converge(facts.bridge, watcher->narrator, &failure) < 0 && failure.code != ERR_NOT_FOUND) {
             return error_move(err, &failure);
         }
