@@ -179,16 +179,25 @@ class Operations(unittest.TestCase):
         self.assertIn(b"error interrupted", errors)
 
     def test_progress_is_narrated(self):
-        with tempfile.TemporaryDirectory() as directory:
-            path = Path(directory) / "random"
-            path.write_bytes(os.urandom(160 * MEBIBYTE))
-            ok(self, "push", GUEST, "/root/random", str(path), "0", "0", "0600")
-        name = GUEST + "-copy"
-        done = tool("create", json.dumps({"name": name, "type": "container", "profiles": [],
-                                          "source": {"type": "copy", "source": GUEST}}))
+        """A backup that takes seconds, because gzip takes random bytes slowly."""
+        execute("sh", "-c", "head -c 167772160 /dev/urandom > /root/random")
+        backups = "/1.0/instances/%s/backups" % GUEST
+        request = json.dumps({"name": "b0", "instance_only": True, "compression_algorithm": "gzip"})
+        done = tool("operation", "POST", backups, request, "120000", timeout=120)
         self.assertEqual(done.returncode, 0, done.stderr)
-        ok(self, "delete", name)
-        ok(self, "unlink", GUEST, "/root/random")
+        self.assertRegex(done.stderr, r"narrated: .*[0-9]")
+        self.assertRegex(done.stderr, r"ticks [1-9]")
+        tool("operation", "DELETE", backups + "/b0")
+        execute("rm", "/root/random")
+
+    def test_transfer_is_narrated(self):
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(b"x" * 200 * MEBIBYTE)
+            file.flush()
+            pushed = tool("push", GUEST, "/root/large", file.name, "0", "0", "0600", timeout=120)
+        self.assertEqual(pushed.returncode, 0, pushed.stderr)
+        self.assertRegex(pushed.stderr, r"narrated: \d+%, \d+ MB \([\d.]+ [MG]B/s\)")
+        execute("rm", "/root/large")
 
 
 class Files(unittest.TestCase):
