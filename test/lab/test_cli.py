@@ -222,6 +222,28 @@ class Descriptions(unittest.TestCase):
         self.assertEqual(box("generate", "nothing").returncode, 2)
 
 
+class Suggestions(unittest.TestCase):
+    """Whatever command an error, a remedy or a help text names must exist, with the flags that it names."""
+
+    def test_every_command_that_is_named_exists(self):
+        if not {"new", "list", "info", "start", "down", "rm"} <= set(commands()):
+            self.skipTest("this build lacks commands that others name")
+        listed = set(commands()) | {name.split()[0] for name in commands()}
+        for path in sorted((harness.ROOT / "src").rglob("*.c")):
+            code = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.S)
+            for literal in re.findall(r'"((?:\\.|[^"\\\n])*)"', code):
+                if re.fullmatch(r"box [a-z-]+(?: [a-z-]+)?(?: %s| [A-Z]+| --[a-z-]+)*", literal):
+                    literal = ": " + literal  # a remedy that is nothing but the command
+                for match in re.finditer(r"(?:: |, |[`']|sudo |    )box ([a-z][a-z-]+)(?: ([a-z][a-z-]+))?((?: [^ `',;)]+)*)",
+                                         literal):
+                    name, second, rest = match.groups()
+                    with self.subTest(f"{path.name}: {match.group()}"):
+                        self.assertIn(name, listed)
+                        full = f"{name} {second}" if second and f"{name} {second}" in listed else name
+                        for flag in re.findall(r" --([a-z-]+)", rest.split(" -- ")[0]):
+                            self.assertIn(flag, flags(full))
+
+
 class Completions(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
