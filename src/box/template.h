@@ -7,17 +7,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A template: what a box is minted from. A directory of two files, both untrusted input: box.env (KEY="value", a strict
- * allowlist, parsed and never sourced) and user-data.yaml (cloud-init's, handed on byte for byte). */
+/* A template: what a box is minted from. A directory of two files, both untrusted input: box.env (settings.h) and
+ * user-data.yaml (cloud-init's, handed on byte for byte). */
 enum template_source {
     TEMPLATE_GIVEN,   /* --template-dir */
     TEMPLATE_USER,    /* $XDG_CONFIG_HOME/box/templates, else $HOME/.config/box/templates */
-    TEMPLATE_SHIPPED, /* installed with box */
     TEMPLATE_BUILD,   /* beside a box that is run from where it was built */
+    TEMPLATE_SHIPPED, /* installed with box */
 };
 
-#define TEMPLATE_SETTINGS_CEILING  (64 * 1024)   /* bytes of box.env */
-#define TEMPLATE_LINE_CEILING      4096          /* bytes of one of its lines */
 #define TEMPLATE_USER_DATA_CEILING (1024 * 1024) /* bytes of user-data.yaml */
 
 #define TEMPLATE_DEFAULT "blank" /* what a box is minted from where nothing is said */
@@ -44,9 +42,10 @@ struct template {
     char digest[SHA256_HEX_SIZE]; /* of the bytes of both files: TAG_DIGEST */
 };
 
-/* The template of that name: looked for in `directory` (--template-dir; may be NULL), then among the user's, then among the
- * shipped ones; the first wins. ERR_USAGE where the name breaks the rule, where `directory` is none, and, as
- * "FILE:LINE: what is wrong", where a file does; ERR_NOT_FOUND names those that exist. */
+/* The template of that name: looked for in `directory` (--template-dir, a directory of templates; may be NULL), then
+ * among the user's, then beside a box that runs where it was built, then among the shipped ones; the first wins.
+ * ERR_USAGE where the name breaks the rule, where `directory` is none, and, as "FILE:LINE: what is wrong", where a file
+ * does; ERR_NOT_FOUND names those that exist. */
 int template_find(const char *name, const char *directory, struct template *ret_template, struct error *err);
 
 /* One row of template_list(): a template that can be read, or why it cannot. */
@@ -60,13 +59,9 @@ struct template_entry {
 int template_list(const char *directory, struct template_entry **ret_entries, size_t *ret_count, struct error *err);
 void template_list_free(struct template_entry *entries, size_t count);
 
-/* Reads the template in a directory, wherever that lies; its name is the directory's. */
+/* Reads the template in a directory, wherever that lies; its name is the directory's. Fails as template_find(). */
 int template_read(const char *directory, enum template_source source, struct template *ret_template,
                   struct error *err);
-
-/* Reads the bytes of a box.env into the template (description to autostart). `file` is for the words of an error:
- * ERR_USAGE "FILE:LINE: ...", always one. */
-int template_parse(const char *data, size_t length, const char *file, struct template *template, struct error *err);
 
 /* Decides cpu, memory and disk: a flag of the command line (NULL: not given), else $BOX_CPU, $BOX_MEMORY, $BOX_DISK,
  * else the template, else the defaults above. Afterwards none is NULL. ERR_USAGE names where a bad value stands. */
