@@ -2,6 +2,7 @@
  * Not for: people, who have `box list`; hence hidden. */
 #include "base/text.h"
 #include "box/tag.h"
+#include "box/template.h"
 #include "cli/command.h"
 #include "incus/image.h"
 #include "incus/instance.h"
@@ -40,10 +41,27 @@ static void print_images(struct context *context, struct client *client)
     }
 }
 
+static void print_templates(struct context *context)
+{
+    struct template_entry *entries = NULL;
+    size_t count = 0;
+    if (template_list(NULL, &entries, &count, NULL) < 0) {
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        (void)fprintf(context->out, "%s\n", entries[i].template.name);
+    }
+    template_list_free(entries, count);
+}
+
 static int run(struct context *context, struct error *err)
 {
     const char *kind = context_argument(context, 0);
     struct client *client = NULL;
+    if (text_equal(kind, "TEMPLATE")) {
+        print_templates(context);
+        return 0;
+    }
     if (context_client(context, &client, NULL) < 0) {
         return 0; /* no daemon, no names: a completion has nobody to complain to */
     }
