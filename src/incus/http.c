@@ -11,6 +11,7 @@
 #include "incus/daemon.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 #include <strings.h>
@@ -83,6 +84,12 @@ void http_close(struct http *http)
     http->curl.multi_cleanup(http->multi);
     free(http->socket_path);
     free(http);
+}
+
+/* A program that is run later must not inherit the connection. */
+static int on_socket(void *context, curl_socket_t fd, curlsocktype purpose)
+{
+    return fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 ? CURL_SOCKOPT_ERROR : CURL_SOCKOPT_OK;
 }
 
 static size_t on_read(char *data, size_t size, size_t count, void *context)
@@ -202,6 +209,7 @@ static void set_transport(struct http_transfer *transfer)
     const struct curl *curl = &transfer->http->curl;
     CURL *easy = transfer->easy;
     curl->easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, transfer->http->socket_path);
+    curl->easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_socket);
     curl->easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl->easy_setopt(easy, CURLOPT_PROXY, "");
     curl->easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);

@@ -34,6 +34,12 @@ def http(body, status=b"200 OK", more=b""):
     return b"HTTP/1.1 %s\r\nContent-Length: %d\r\n%s\r\n%s" % (status, len(body), more, body)
 
 
+def endless(head, connection):
+    connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    while True:
+        connection.sendall(b"100000\r\n" + b" " * 0x100000 + b"\r\n")
+
+
 class Peer:
     """Listens at `path` and hands each request's head and connection to `serve`, in a thread a connection."""
 
@@ -181,11 +187,7 @@ class Answers(Faults):
         self.expect_error(r"^error protocol .*operation where none was expected")
 
     def test_an_endless_body_has_a_ceiling(self):
-        def serve(head, connection):
-            connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
-            while True:
-                connection.sendall(b"100000\r\n" + b" " * 0x100000 + b"\r\n")
-        self.peer(serve)
+        self.peer(endless)
         self.expect_error(r"^error system .*larger than 67108864 bytes")
 
     def test_the_words_of_a_daemon_are_made_safe(self):
