@@ -86,15 +86,25 @@ def check_header(path):
     report(done.returncode == 0, f"{path.relative_to(ROOT)}: compiles alone" + done.stderr[:300].replace("\n", " "))
 
 
-def check_test(path, text):
-    """Every test of a lab module asserts, itself or through a helper of its file."""
-    chunks = re.split(r"\n(?= *def )", text)
-    names = [re.match(r" *def (\w+)", chunk) for chunk in chunks]
-    asserting = {name.group(1) for name, chunk in zip(names, chunks) if name and re.search(r"\bassert|self\.fail|Raises", chunk)}
-    for name, chunk in zip(names, chunks):
-        if name and name.group(1).startswith("test_") and name.group(1) not in asserting:
-            called = set(re.findall(r"\b(\w+)\(", chunk.split("\n", 1)[-1]))
-            report(bool(called & asserting), f"{path.relative_to(ROOT)}: {name.group(1)} asserts")
+ASSERTS = re.compile(r"\bassert|self\.fail|Raises|AssertionError")
+
+
+def definitions(text):
+    """Yields (name, body) of each function and method; one that stands in another belongs to it."""
+    for chunk in re.split(r"\n(?= {0,4}def )", text):
+        name = re.match(r" *def (\w+)", chunk)
+        if name:
+            yield name.group(1), chunk.split("\n", 1)[-1]
+
+
+def check_tests(paths):
+    """Every test of the lab asserts, itself or through a helper."""
+    found = [(path, name, body) for path in paths for name, body in definitions(path.read_text())]
+    asserting = {name for _, name, body in found if ASSERTS.search(body)}
+    for path, name, body in found:
+        if path.name.startswith("test_") and name.startswith("test_"):
+            ok = ASSERTS.search(body) or asserting & set(re.findall(r"\b(\w+)\(", body))
+            report(bool(ok), f"{path.relative_to(ROOT)}: {name} asserts")
 
 
 def main():
@@ -112,9 +122,7 @@ def main():
     names = [path.name for path in sources if path.relative_to(ROOT).parts[0] in ("src", "probe")]
     for name in sorted({name for name in names if names.count(name) > 1}):
         report(False, f"{name}: two files of that name")
-    for path in tracked("test/*.py"):
-        if path.name.startswith("test_"):
-            check_test(path, path.read_text())
+    check_tests(tracked("test/*.py"))
     for path in tracked():
         if path.name == "tree.py" or path.suffix in (".png",) or "corpus" in path.parts:
             continue
