@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "cli/command.h"
 #include "cli/commands.h"
-#include "cli/table.h"
+#include "cli/listing.h"
 #include "stack/arm.h"
 #include "stack/inspect.h"
 
@@ -44,14 +44,14 @@ static json_t *describe(const struct inspection *inspection)
 
 static void print_ports(struct context *context, const struct arm_port *ports, size_t count)
 {
-    CLEANUP(table_reset) struct table table = {0};
-    table_row(&table, "PORT", "MAC", "ADDRESS", "ARMED", NULL);
+    CLEANUP(listing_reset) struct listing table = {0};
+    listing_row(&table, "PORT", "MAC", "ADDRESS", "ARMED", NULL);
     for (size_t i = 0; i < count; i++) {
         CLEANUP(freep) char *verdict = ports[i].armed ? xstrdup("yes") : xasprintf("no: %s", ports[i].reason);
-        table_row(&table, ports[i].interface, ports[i].mac[0] != '\0' ? ports[i].mac : "-",
+        listing_row(&table, ports[i].interface, ports[i].mac[0] != '\0' ? ports[i].mac : "-",
                   ports[i].address[0] != '\0' ? ports[i].address : "-", verdict, NULL);
     }
-    table_print(&table, context->out);
+    listing_print(&table, context->out);
 }
 
 static void print_walls(struct context *context, const struct inspection *inspection)

@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "cli/command.h"
-#include "cli/table.h"
+#include "cli/listing.h"
 #include "incus/image.h"
 
 #include <time.h>
@@ -26,7 +26,7 @@ static json_t *describe(const json_t *image)
                      "built", json_text(properties, "box.recipe") != NULL);
 }
 
-static void print_image(struct table *table, const json_t *image)
+static void print_image(struct listing *table, const json_t *image)
 {
     const json_t *properties = json_object_get(image, "properties");
     const char *fingerprint = json_text(image, "fingerprint");
@@ -40,7 +40,7 @@ static void print_image(struct table *table, const json_t *image)
     if (clock_parse(json_text(image, "uploaded_at") ? json_text(image, "uploaded_at") : "", &uploaded)) {
         age = clock_describe((int64_t)time(NULL) - uploaded);
     }
-    table_row(table, alias_of(image) ? alias_of(image) : "-", shown,
+    listing_row(table, alias_of(image) ? alias_of(image) : "-", shown,
               text_equal(type, "virtual-machine") ? "vm" : "container", size, age ? age : "-",
               json_text(properties, "description") ? json_text(properties, "description") : "-", NULL);
 }
@@ -48,7 +48,7 @@ static void print_image(struct table *table, const json_t *image)
 static int run(struct context *context, struct error *err)
 {
     CLEANUP(json_freep) json_t *images = NULL;
-    CLEANUP(table_reset) struct table table = {0};
+    CLEANUP(listing_reset) struct listing table = {0};
     struct client *client = NULL;
     size_t i;
     json_t *image;
@@ -69,11 +69,11 @@ static int run(struct context *context, struct error *err)
         narrate_note(context->narrator, "no image yet; `box image build` makes one");
         return 0;
     }
-    table_row(&table, "IMAGE", "FINGERPRINT", "TYPE", "SIZE", "AGE", "DESCRIPTION", NULL);
+    listing_row(&table, "IMAGE", "FINGERPRINT", "TYPE", "SIZE", "AGE", "DESCRIPTION", NULL);
     json_array_foreach(images, i, image) {
         print_image(&table, image);
     }
-    table_print(&table, context->out);
+    listing_print(&table, context->out);
     return 0;
 }
 

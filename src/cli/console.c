@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "cli/table.h"
+#include "cli/listing.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -73,7 +73,7 @@ static void draw(struct console *console)
 {
     static const char turns[] = "|/-\\";
     CLEANUP(freep) char *line = describe(console);
-    size_t width = table_width(stderr);
+    size_t width = listing_width(stderr);
     size_t length = strlen(line);
     while (width > 3 && length && text_columns(line) > width - 3) {
         do {

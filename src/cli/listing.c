@@ -1,6 +1,6 @@
 /* Tables for people: aligned by columns on the screen, cut to the width of the terminal.
  * Not for: machines, which read --json. */
-#include "cli/table.h"
+#include "cli/listing.h"
 
 #include "base/memory.h"
 #include "base/text.h"
@@ -14,7 +14,7 @@
 #define NARROWEST 4 /* what a column is shortened to at most */
 #define ELLIPSIS "…"
 
-void table_row(struct table *table, const char *cell, ...)
+void listing_row(struct listing *table, const char *cell, ...)
 {
     va_list cells;
     va_start(cells, cell);
@@ -38,7 +38,7 @@ void table_row(struct table *table, const char *cell, ...)
     }
 }
 
-size_t table_width(FILE *out)
+size_t listing_width(FILE *out)
 {
     uint64_t columns = 0;
     const char *text = getenv("COLUMNS");
@@ -112,7 +112,7 @@ static void print_cell(const char *text, size_t width, bool is_last, FILE *out)
     }
 }
 
-void table_print(const struct table *table, FILE *out)
+void listing_print(const struct listing *table, FILE *out)
 {
     size_t count = table->columns;
     if (!count) {
@@ -125,7 +125,7 @@ void table_print(const struct table *table, FILE *out)
             widths[i % count] = columns;
         }
     }
-    size_t limit = table_width(out);
+    size_t limit = listing_width(out);
     if (limit) {
         shrink(widths, count, limit);
     }
@@ -141,7 +141,7 @@ void table_print(const struct table *table, FILE *out)
     }
 }
 
-void table_reset(struct table *table)
+void listing_reset(struct listing *table)
 {
     argv_reset(&table->cells);
     table->columns = 0;

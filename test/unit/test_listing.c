@@ -1,14 +1,14 @@
-/* Mirrors src/cli/table.c. */
+/* Mirrors src/cli/listing.c. */
 #include "base/memory.h"
 #include "base/text.h"
-#include "cli/table.h"
+#include "cli/listing.h"
 #include "unit.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* What the table prints into a file, with COLUMNS as given (NULL: not set). The caller frees. */
-static char *printed(const struct table *table, const char *columns)
+static char *printed(const struct listing *table, const char *columns)
 {
     char *text = NULL;
     size_t length = 0;
@@ -19,17 +19,17 @@ static char *printed(const struct table *table, const char *columns)
     }
     FILE *out = open_memstream(&text, &length);
     assert_non_null(out);
-    table_print(table, out);
+    listing_print(table, out);
     assert_int_equal(fclose(out), 0);
     return text;
 }
 
 static void aligns(void **state)
 {
-    CLEANUP(table_reset) struct table table = {0};
-    table_row(&table, "NAME", "STATE", "NOTE", NULL);
-    table_row(&table, "a", "running", "", NULL);
-    table_row(&table, "longer", "stopped", "x", NULL);
+    CLEANUP(listing_reset) struct listing table = {0};
+    listing_row(&table, "NAME", "STATE", "NOTE", NULL);
+    listing_row(&table, "a", "running", "", NULL);
+    listing_row(&table, "longer", "stopped", "x", NULL);
     CLEANUP(freep) char *text = printed(&table, NULL);
     assert_string_equal(text, "NAME    STATE    NOTE\n"
                               "a       running\n"
@@ -38,20 +38,20 @@ static void aligns(void **state)
 
 static void counts_wide_characters_twice(void **state)
 {
-    CLEANUP(table_reset) struct table table = {0};
-    table_row(&table, "A", "B", NULL);
-    table_row(&table, "日本", "x", NULL);
-    table_row(&table, "abcd", "y", NULL);
+    CLEANUP(listing_reset) struct listing table = {0};
+    listing_row(&table, "A", "B", NULL);
+    listing_row(&table, "日本", "x", NULL);
+    listing_row(&table, "abcd", "y", NULL);
     CLEANUP(freep) char *text = printed(&table, NULL);
     assert_string_equal(text, "A     B\n日本  x\nabcd  y\n");
 }
 
 static void fits_the_width_by_shortening_the_widest_but_the_name(void **state)
 {
-    CLEANUP(table_reset) struct table table = {0};
-    table_row(&table, "NAME", "DESCRIPTION", NULL);
-    table_row(&table, "a-rather-long-name", "a description that goes on and on", NULL);
-    table_row(&table, "b", "日本日本日本日本日本日本日本", NULL);
+    CLEANUP(listing_reset) struct listing table = {0};
+    listing_row(&table, "NAME", "DESCRIPTION", NULL);
+    listing_row(&table, "a-rather-long-name", "a description that goes on and on", NULL);
+    listing_row(&table, "b", "日本日本日本日本日本日本日本", NULL);
     CLEANUP(freep) char *text = printed(&table, "40");
     assert_non_null(strstr(text, "a-rather-long-name"));
     assert_non_null(strstr(text, "…"));
@@ -66,8 +66,8 @@ static void fits_the_width_by_shortening_the_widest_but_the_name(void **state)
 
 static void ignores_a_width_that_is_none(void **state)
 {
-    CLEANUP(table_reset) struct table table = {0};
-    table_row(&table, "A", "BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB", NULL);
+    CLEANUP(listing_reset) struct listing table = {0};
+    listing_row(&table, "A", "BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB", NULL);
     static const char *const widths[] = {"", "0", "-5", "wide", "00080"};
     for (size_t i = 0; i < ARRAY_LENGTH(widths); i++) {
         CLEANUP(freep) char *text = printed(&table, widths[i]);
@@ -79,9 +79,9 @@ static void ignores_a_width_that_is_none(void **state)
 
 static void lets_nothing_raw_through(void **state)
 {
-    CLEANUP(table_reset) struct table table = {0};
-    table_row(&table, "NAME", "NOTE", NULL);
-    table_row(&table, "a\033[31m", "one\ntwo\r\033]0;title\007", NULL);
+    CLEANUP(listing_reset) struct listing table = {0};
+    listing_row(&table, "NAME", "NOTE", NULL);
+    listing_row(&table, "a\033[31m", "one\ntwo\r\033]0;title\007", NULL);
     CLEANUP(freep) char *text = printed(&table, NULL);
     assert_null(strchr(text, '\033'));
     assert_null(strchr(text, '\007'));
