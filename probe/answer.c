@@ -45,8 +45,9 @@ enum answer_kind answer_of(const struct answer_expected *expected, const struct 
 {
     struct dissected quoted;
 
-    /* Our own packet, reflected by a bridge, carries our token as well. */
-    if (received->has_ip && endpoint_same_address(&received->source, &expected->source) &&
+    /* Our own packet, reflected by a bridge, carries our token as well. Talking to ourselves is another matter. */
+    if (received->has_ip && !endpoint_same_address(&expected->source, &expected->destination) &&
+        endpoint_same_address(&received->source, &expected->source) &&
         endpoint_same_address(&received->destination, &expected->destination)) {
         return ANSWER_NONE;
     }

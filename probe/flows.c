@@ -169,7 +169,7 @@ static int run_flows(struct flows *flows, uint64_t count, uint64_t per_second, s
     int64_t started = deadline_now_us();
     open_all(flows, count, per_second);
     int64_t opening_us = deadline_now_us() - started;
-    while (flows->answered < flows->opened && deadline_left_ms(flows->request->deadline) > 0) {
+    while (flows->answered < flows->opened - flows->failed && deadline_left_ms(flows->request->deadline) > 0) {
         hear(flows, deadline_left_ms(flows->request->deadline));
     }
     write_flows(flows, opening_us, outcome);

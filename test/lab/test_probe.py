@@ -239,6 +239,8 @@ class Verdicts(unittest.TestCase):
 
     def test_icmp(self):
         self.assertEqual(probe("box", "icmp", HOST)["verdict"], "reachable")
+        self.assertEqual(probe("box", "icmp", "127.0.0.1")["verdict"], "reachable")
+        self.assertEqual(probe("box", "icmp", BOX)["verdict"], "reachable")
         self.assertEqual(probe("box", "icmp", WORLD, "--size", 1400, "--df")["verdict"], "reachable")
         self.assertEqual(probe("box", "icmp", "fd99::1")["verdict"], "reachable")
         self.assertEqual(probe("box", "icmp", "10.99.0.254", "--timeout", 400)["verdict"], "dropped")
@@ -423,6 +425,18 @@ class Neighbourhood(unittest.TestCase):
         self.assertEqual(got["verdict"], "reachable")
         self.assertGreater(got["evidence"]["captured"]["icmp"], 5)
         self.assertLess(victim["evidence"]["answered"], 35)
+
+    def test_taking_a_siblings_mac_wins_its_packets(self):
+        """The bridge's table believes the last frame: a flood under the sibling's MAC draws its answers here."""
+        attack = subprocess.Popen(inside("box", binary(), "raw", "broadcast", "--source-mac", SIBLING_MAC, "--send-ms",
+                                         1000, "--capture", SIBLING, "--timeout", 1300),
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        time.sleep(0.2)
+        victim = probe("sibling", "icmp", WORLD, "--all", "--count", 100, "--interval-ms", 5, "--timeout", 900)
+        got = parse(attack.communicate(timeout=10)[0])
+        self.assertEqual(got["verdict"], "reachable")
+        self.assertGreater(got["evidence"]["captured"]["icmp"], 0)
+        self.assertLess(victim["evidence"]["answered"], 100)
 
     def test_a_claim_that_wins_nothing_is_dropped(self):
         got = probe("box", "arp", "claim", "10.99.0.90", "--timeout", 400)

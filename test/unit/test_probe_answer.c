@@ -52,6 +52,21 @@ static void only_the_token_is_an_answer(void **state)
     assert_int_equal(udp_from("10.0.0.1", "10.0.0.2", "the-token"), ANSWER_NONE);
 }
 
+static void ones_own_address_may_answer(void **state)
+{
+    struct answer_expected wanted = expected(17);
+    struct wire_ip ip = {.source = at("10.0.0.1", 0), .destination = at("10.0.0.1", 0), .protocol = 17};
+    struct frame frame = {.size = 0};
+    struct dissected packet;
+
+    (void)state;
+    wanted.destination = wanted.source;
+    wire_put_ip(&frame, &ip, 8 + 9);
+    wire_put_udp(&frame, &ip, 80, 4000, "the-token", 9);
+    assert_true(dissect_ip(frame.data, frame.size, &packet));
+    assert_int_equal(answer_of(&wanted, &packet), ANSWER_REPLY);
+}
+
 static enum answer_kind tcp_with(uint8_t flags, const char *from, uint16_t source_port)
 {
     struct wire_ip ip = {.source = at(from, 0), .destination = at("10.0.0.1", 0), .protocol = 6};
@@ -116,9 +131,8 @@ static void kinds_have_their_verdicts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_the_token_is_an_answer),
-        cmocka_unit_test(tcp_answers_by_its_ports),
-        cmocka_unit_test(a_refusal_comes_from_the_destination),
+        cmocka_unit_test(only_the_token_is_an_answer), cmocka_unit_test(ones_own_address_may_answer),
+        cmocka_unit_test(tcp_answers_by_its_ports),    cmocka_unit_test(a_refusal_comes_from_the_destination),
         cmocka_unit_test(kinds_have_their_verdicts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
