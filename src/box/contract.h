@@ -2,41 +2,26 @@
 #define BOX_BOX_CONTRACT_H
 
 #include "base/argv.h"
-#include "base/error.h"
 #include "base/json.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 
-/* The placement contract of a box, in one function: the tag; the profile box-net alone; exactly one NIC, the profile's,
- * on boxnet with its filters on; no path of the host mounted; no device of the host passed on; no raw.*, privileged or
- * otherwise loosening key. Doors (proxies from the host's loopback, devices "door-...") are part of it. */
-enum contract_kind {
-    CONTRACT_TAG,
-    CONTRACT_PROFILES,
-    CONTRACT_CONFIG, /* `key` is the configuration key */
-    CONTRACT_DEVICE, /* `key` is the device */
-};
+/* The contract of a box: what it may be made of, so that the walls are all that is between it and the rest. One function
+ * compares; listings show, start refuses or warns, clone and import refuse or strip. */
 
-/* One way in which an instance is off it. */
-struct contract_deviation {
-    enum contract_kind kind;
-    char *key;  /* owned; NULL for the tag and the profiles */
-    char *text; /* owned; "the device data mounts /srv of the host": one line, may quote an artifact */
-};
+/* Appends one line a deviation ("profile dev: only box-net may be there") to `ret_deviations`: none means that the
+ * instance (the daemon's object, with its expanded configuration and devices) keeps the contract. Keys, devices and
+ * profiles that nobody knows are deviations: what is allowed is listed, not what is forbidden. */
+void contract_check(const json_t *instance, struct argv *ret_deviations);
 
+/* True where an instance's configuration key with that value keeps the contract. `ret_why` (may be NULL) receives a
+ * static text where it does not. */
+bool contract_allows_key(const char *key, const char *value, const char **ret_why);
+
+/* Likewise for a device of that name: an object of strings. The root disk and the NIC are judged by name, too. */
+bool contract_allows_device(const char *name, const json_t *device, const char **ret_why);
+
+/* How the name of a proxy device starts that is a door of box's own. */
 #define CONTRACT_DOOR_PREFIX "door-"
-
-/* Compares the daemon's object (expanded_config and expanded_devices are judged where they are there, else config and
- * devices, as in the index of an artifact). `ret_deviations` is NULL with count 0 where it holds. Never fails: what
- * cannot be understood is a deviation. */
-void contract_check(const json_t *instance, struct contract_deviation **ret_deviations, size_t *ret_count);
-void contract_free(struct contract_deviation *deviations, size_t count);
-
-/* True where there is none. */
-bool contract_holds(const json_t *instance);
-
-/* ERR_CONTRACT naming the box and its deviations, with the remedy. */
-int contract_require(const json_t *instance, const char *name, struct error *err);
 
 #endif

@@ -43,15 +43,15 @@ static void print_images(struct context *context, struct client *client)
 
 static void print_templates(struct context *context)
 {
-    struct template_entry *entries = NULL;
+    struct template_row *rows = NULL;
     size_t count = 0;
-    if (template_list(NULL, &entries, &count, NULL) < 0) {
-        return;
-    }
+    template_list(NULL, &rows, &count);
     for (size_t i = 0; i < count; i++) {
-        (void)fprintf(context->out, "%s\n", entries[i].template.name);
+        if (!rows[i].hidden) {
+            (void)fprintf(context->out, "%s\n", rows[i].name);
+        }
     }
-    template_list_free(entries, count);
+    template_list_free(rows, count);
 }
 
 static int run(struct context *context, struct error *err)
