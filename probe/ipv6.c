@@ -107,6 +107,12 @@ static int enable(const struct request *request, const struct ether *ether, stru
     (void)set_knob("all", "disable_ipv6", "0", &outcome->evidence);
     bool on = set_knob(ether->name, "disable_ipv6", "0", &outcome->evidence);
     jsonline_close_object(&outcome->evidence);
+    /* systemd-networkd forbids the kernel to make this one (addr_gen_mode none); where it is there already, it stays.
+     */
+    struct endpoint link_local = ndp_link_local(ether->mac);
+    if (on && add_address(ether, &link_local, outcome) < 0) {
+        return -1;
+    }
     if (on && address.family == AF_INET6 && add_address(ether, &address, outcome) < 0) {
         return -1;
     }

@@ -115,6 +115,9 @@ int resolver_lookup(const char *name, struct deadline deadline, struct resolver_
     }
     for (size_t i = 0; !absolute && i < config.search_count && ret_answer->address_count == 0; i++) {
         char full[RESOLVCONF_NAME * 2];
+        if (strcmp(config.search[i], ".") == 0) {
+            continue; /* the root: the plain name, which has its own turn */
+        }
         (void)snprintf(full, sizeof(full), "%s.%s", name, config.search[i]);
         if (strlen(full) < RESOLVCONF_NAME) {
             ask_name(&config, full, deadline, ret_answer);
