@@ -99,12 +99,16 @@ static int judge(struct stack *stack, json_t *changes, struct error *err)
     if (table_check_mark(network, NAME, err) < 0) {
         return -1;
     }
+    if (table_is_half_made(network)) {
+        table_change(changes, NAME, "network", "half made", "made", "boxes have no network");
+        return 0;
+    }
     make_wanted(stack, wanted, why);
     table_compare(changes, NAME, json_object_get(network, "config"), wanted, why);
     return 0;
 }
 
-static int create(struct stack *stack, struct error *err)
+static int create(struct stack *stack, bool half_made, struct error *err)
 {
     CLEANUP(json_freep) json_t *config = json_object();
     CLEANUP(json_freep) json_t *why = json_object();
@@ -118,7 +122,7 @@ static int create(struct stack *stack, struct error *err)
     CLEANUP(json_freep) json_t *body =
         json_pack("{s:s, s:s, s:s, s:O}", "name", STACK_NETWORK, "type", "bridge", "description",
                   "The network of boxes (made by box setup-host)", "config", config);
-    return client_request(stack->client, "POST", "/1.0/networks", body, NULL, err);
+    return table_create(stack, "/1.0/networks", PATH, half_made, body, err);
 }
 
 static int converge(struct stack *stack, const json_t *changes, struct narrator *narrator, struct error *err)
@@ -129,8 +133,11 @@ static int converge(struct stack *stack, const json_t *changes, struct narrator 
     const json_t *change;
     (void)narrator;
     int found = table_get(stack, PATH, &network, err);
-    if (found <= 0) {
-        return found < 0 ? -1 : create(stack, err);
+    if (found < 0) {
+        return -1;
+    }
+    if (found == 0 || table_is_half_made(network)) {
+        return create(stack, found > 0, err);
     }
     json_array_foreach(changes, i, change)
     {

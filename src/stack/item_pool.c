@@ -59,6 +59,10 @@ static int judge(struct stack *stack, json_t *changes, struct error *err)
         table_change(changes, NAME, "pool", NULL, "btrfs", "boxes have no disk; on btrfs a clone costs nothing");
         return 0;
     }
+    if (table_is_half_made(pool)) {
+        table_change(changes, NAME, "pool", "half made", "btrfs", "boxes have no disk");
+        return 0;
+    }
     const char *driver = json_text(pool, "driver");
     if (!text_equal(driver, "btrfs") && !text_equal(driver, "zfs")) {
         argv_push_format(&stack->notes, "the pool " STACK_POOL " uses the driver %s: every clone and snapshot is a full "
@@ -71,7 +75,12 @@ static int judge(struct stack *stack, json_t *changes, struct error *err)
 static int converge(struct stack *stack, const json_t *changes, struct narrator *narrator, struct error *err)
 {
     bool btrfs = false;
+    CLEANUP(json_freep) json_t *pool = NULL;
     (void)changes;
+    int found = table_get(stack, PATH, &pool, err);
+    if (found < 0) {
+        return -1;
+    }
     if (can_btrfs(stack, &btrfs, err) < 0) {
         return -1;
     }
@@ -86,7 +95,7 @@ static int converge(struct stack *stack, const json_t *changes, struct narrator 
     if (btrfs) {
         (void)json_object_set_new(json_object_get(body, "config"), "size", json_string(text));
     }
-    if (client_request(stack->client, "POST", "/1.0/storage-pools", body, NULL, err) < 0) {
+    if (table_create(stack, "/1.0/storage-pools", PATH, found > 0, body, err) < 0) {
         return error_wrap(err, "cannot make the pool " STACK_POOL);
     }
     narrate_note(narrator, "made the pool " STACK_POOL " on %s (%.1f GiB at most)", btrfs ? "btrfs" : "a directory",

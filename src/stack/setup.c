@@ -120,10 +120,9 @@ static int verify(struct stack *stack, const struct stack_object *object, struct
     return 0;
 }
 
-static int converge_object(struct stack *stack, const struct stack_object *object, json_t *changes,
+static int converge_object(struct stack *stack, const struct stack_object *object, json_t *own,
                            struct narrator *narrator, struct error *err)
 {
-    CLEANUP(json_freep) json_t *own = table_changes_of(changes, object->name);
     size_t count = json_array_size(own);
     if (count == 0) {
         return 0;
@@ -138,16 +137,31 @@ static int converge_object(struct stack *stack, const struct stack_object *objec
     return cancel_check(err);
 }
 
-/* A row may only be judged in full once those before it stand (the bridge's parameters need the bridge). */
+static void forget_changes(json_t *changes, const char *object)
+{
+    for (size_t i = json_array_size(changes); i > 0; i--) {
+        if (text_equal(json_text(json_array_get(changes, i - 1), "object"), object)) {
+            (void)json_array_remove(changes, i - 1);
+        }
+    }
+}
+
+/* Once a row was changed, those after it are judged anew: repairing the network may have repaired its service, and the
+ * bridge's parameters can only be read where there is a bridge. */
 static int converge_all(struct stack *stack, json_t *changes, struct narrator *narrator, struct error *err)
 {
+    bool changed = false;
     for (size_t i = 0; i < table_object_count; i++) {
         const struct stack_object *object = table_objects[i];
-        CLEANUP(json_freep) json_t *own = table_changes_of(changes, object->name);
-        if (json_array_size(own) == 0 && json_array_size(changes) > 0 && object->judge(stack, changes, err) < 0) {
-            return error_wrap(err, "%s", object->name);
+        if (changed) {
+            forget_changes(changes, object->name);
+            if (object->judge(stack, changes, err) < 0) {
+                return error_wrap(err, "%s", object->name);
+            }
         }
-        if (converge_object(stack, object, changes, narrator, err) < 0) {
+        CLEANUP(json_freep) json_t *own = table_changes_of(changes, object->name);
+        changed |= json_array_size(own) > 0;
+        if (converge_object(stack, object, own, narrator, err) < 0) {
             return -1;
         }
     }

@@ -3,9 +3,12 @@
  * Not for what to do with the table: setup.c. */
 #include "stack/table.h"
 
+#include "base/cancel.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/text.h"
 
+#include <poll.h>
 #include <string.h>
 
 const struct stack_object *const table_objects[] = {
@@ -58,6 +61,33 @@ int table_get(struct stack *stack, const char *path, json_t **ret_value, struct 
         return 1;
     }
     return failure.code == ERR_NOT_FOUND ? 0 : error_move(err, &failure);
+}
+
+bool table_is_half_made(const json_t *object)
+{
+    const char *status = json_text(object, "status");
+    return text_equal(status, "Pending") || text_equal(status, "Errored");
+}
+
+int table_create(struct stack *stack, const char *collection, const char *path, bool half_made, const json_t *body,
+                 struct error *err)
+{
+    int64_t deadline = clock_deadline(half_made ? 15000 : 0);
+    for (;;) {
+        CLEANUP(error_reset) struct error failure = {0};
+        if (!half_made || client_request(stack->client, "DELETE", path, NULL, NULL, &failure) == 0 ||
+            failure.code == ERR_NOT_FOUND) {
+            error_reset(&failure);
+            if (client_request(stack->client, "POST", collection, body, NULL, &failure) == 0) {
+                return 0;
+            }
+        }
+        if (clock_left(deadline) == 0 || cancel_requested()) {
+            return error_move(err, &failure);
+        }
+        /* The daemon tells nobody when it has taken the half back. */
+        (void)poll(NULL, 0, 200);
+    }
 }
 
 int table_check_mark(const json_t *object, const char *name, struct error *err)
