@@ -254,6 +254,11 @@ static bool is_directory(const char *path)
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
+int template_check_directory(const char *directory, struct error *err)
+{
+    return is_directory(directory) ? 0 : error_set(err, ERR_USAGE, "--template-dir: %s is not a directory", directory);
+}
+
 static int not_found(const char *name, const char *extra, struct error *err)
 {
     CLEANUP(argv_reset) struct argv known = {0};
@@ -280,8 +285,8 @@ int template_find(const char *name, const char *extra, struct template *ret_temp
     if (name_check_template(name, err) < 0) {
         return -1;
     }
-    if (extra && !is_directory(extra)) {
-        return error_set(err, ERR_USAGE, "--template-dir: %s is not a directory", extra);
+    if (extra && template_check_directory(extra, err) < 0) {
+        return -1;
     }
     template_places(extra, &places);
     for (size_t i = 0; i < places.count; i++) {

@@ -40,6 +40,9 @@ int template_parse(const char *path, const char *data, size_t length, struct tem
 /* Reads the template in a directory, under that name. */
 int template_read(const char *name, const char *directory, struct template *ret_template, struct error *err);
 
+/* ERR_USAGE where what was given as --template-dir is no directory. */
+int template_check_directory(const char *directory, struct error *err);
+
 /* Where templates are looked for, the first hit counts: `extra` (--template-dir, may be NULL), the user's
  * ($XDG_CONFIG_HOME/box/templates), those that came with box ($BOX_TEMPLATES overrides). */
 void template_places(const char *extra, struct argv *ret_directories);

@@ -54,6 +54,7 @@ struct command {
      * Results go to `context->out`, all else through `context->narrator`. */
     int (*run)(struct context *context, struct error *err);
     const char *also;      /* what people type for it elsewhere, "ls ps": only to suggest it; may be NULL */
+    const char *instead;   /* the command that takes the argument which this one does not: "info" for list; may be NULL */
 };
 
 /* What a command runs with. All borrowed; lives until the process ends. */

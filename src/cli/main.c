@@ -45,6 +45,9 @@ static int check_arguments(const struct context *context, bool has_rest, struct 
         } else {
             error_set(err, ERR_USAGE, "'box %s' does not know what to do with '%s'", command->name, extra);
         }
+        if (command->instead) {
+            return error_remedy(err, "for that: box %s %s", command->instead, extra);
+        }
         return error_remedy(err, "usage: %s", usage);
     }
     const char *dashes = strstr(command->arguments ? command->arguments : "", "-- ");

@@ -1,0 +1,130 @@
+/* `box templates`: what boxes can be minted from.
+ * Not for images: `box image list`. */
+#include "base/buffer.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "box/template.h"
+#include "cli/command.h"
+#include "cli/listing.h"
+
+static json_t *describe(const struct template_row *row)
+{
+    const struct template *template = &row->template;
+    bool sound = !row->fault;
+
+    return json_pack("{s:s, s:s, s:b, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?, s:b, s:b, s:s?}", "name", row->name,
+                     "directory", row->directory, "hidden", row->hidden, "fault", row->fault, "description",
+                     template->description, "image", template->image, "user", template->user, "cpu",
+                     template->limits.cpu, "memory", template->limits.memory, "disk", template->limits.disk,
+                     "require_vm", template->require_vm, "autostart", template->autostart, "digest",
+                     sound ? template->digest : NULL);
+}
+
+static void print_json(struct context *context, const struct template_row *rows, size_t count)
+{
+    CLEANUP(json_freep) json_t *array = json_array();
+
+    for (size_t i = 0; i < count; i++) {
+        (void)json_array_append_new(array, describe(&rows[i]));
+    }
+    context_print_json(context, array);
+}
+
+/* "2 CPU, 2GiB, 10GiB disk, a VM" */
+static char *needs(const struct template *template)
+{
+    const struct limits *limits = &template->limits;
+    CLEANUP(buffer_reset) struct buffer text = {0};
+
+    if (limits->cpu) {
+        buffer_append_format(&text, "%s CPU", limits->cpu);
+    }
+    if (limits->memory) {
+        buffer_append_format(&text, "%s%s", text.length > 0 ? ", " : "", limits->memory);
+    }
+    if (limits->disk) {
+        buffer_append_format(&text, "%s%s disk", text.length > 0 ? ", " : "", limits->disk);
+    }
+    if (template->require_vm) {
+        buffer_append_format(&text, "%sa VM", text.length > 0 ? ", " : "");
+    }
+    return buffer_steal(&text);
+}
+
+static void print_table(struct context *context, const struct template_row *rows, size_t count)
+{
+    CLEANUP(listing_reset) struct listing table = {0};
+
+    listing_row(&table, "TEMPLATE", "IMAGE", "USER", "NEEDS", "DESCRIPTION", "DIRECTORY", NULL);
+    for (size_t i = 0; i < count; i++) {
+        const struct template *template = &rows[i].template;
+        CLEANUP(freep) char *wanted = needs(template);
+
+        if (rows[i].hidden) {
+            narrate_note(context->narrator, "%s is not used: another template of its name comes first",
+                         rows[i].directory);
+        } else if (rows[i].fault) {
+            listing_row(&table, rows[i].name, "-", "-", "-", "cannot be used", rows[i].directory, NULL);
+        } else {
+            listing_row(&table, rows[i].name, template->image, template->user, wanted,
+                        text_is_empty(template->description) ? "-" : template->description, rows[i].directory, NULL);
+        }
+    }
+    listing_print(&table, context->out);
+}
+
+static int run(struct context *context, struct error *err)
+{
+    const char *directory = option_text(&context->options, "template-dir");
+    struct template_row *rows = NULL;
+    size_t count = 0;
+
+    if (directory && template_check_directory(directory, err) < 0) {
+        return -1;
+    }
+    template_list(directory, &rows, &count);
+    if (context->json) {
+        print_json(context, rows, count);
+    } else if (count > 0) {
+        print_table(context, rows, count);
+    } else {
+        narrate_note(context->narrator, "no template anywhere; box looks in --template-dir and ~/.config/box/templates");
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i].fault) {
+            narrate_warn(context->narrator, "%s", rows[i].fault);
+        }
+    }
+    template_list_free(rows, count);
+    return 0;
+}
+
+static const struct option_row options[] = {
+    {.name = "template-dir", .kind = OPTION_TEXT, .value = "DIR", .help = "look for templates in DIR first"},
+    {0},
+};
+
+const struct command command_templates = {
+    .name = "templates",
+    .section = SECTION_IMAGES,
+    .arguments = "",
+    .summary = "list what boxes can be minted from",
+    .help = "A template is a directory NAME of two files: box.env and user-data.yaml, which\n"
+            "cloud-init gets byte for byte. Templates of your own go into\n"
+            "~/.config/box/templates (or $XDG_CONFIG_HOME/box/templates) and come before\n"
+            "those of box.\n"
+            "\n"
+            "box.env holds KEY=\"value\" lines and comments (#); nothing in it is expanded:\n"
+            "\n"
+            "    BOX_DESCRIPTION  one line\n"
+            "    BOX_IMAGE        the image, such as debian/13\n"
+            "    BOX_USER         whom exec and shell land in; user-data.yaml makes that user\n"
+            "    BOX_CPU          number of CPUs\n"
+            "    BOX_MEMORY       such as 2GiB\n"
+            "    BOX_DISK         such as 10GiB\n"
+            "    BOX_REQUIRE_VM   true: never mint it as a container\n"
+            "    BOX_AUTOSTART    true: boxes of it start with the host\n",
+    .options = options,
+    .flags = TAKES_JSON,
+    .run = run,
+};
