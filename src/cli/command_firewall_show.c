@@ -14,8 +14,8 @@ static json_t *describe_ports(const struct arm_port *ports, size_t count)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < count; i++) {
-        (void)json_array_append_new(array, json_pack("{s:s, s:s, s:s, s:b, s:s}", "interface", ports[i].interface, "mac",
-                                                     ports[i].mac, "address", ports[i].address, "armed",
+        (void)json_array_append_new(array, json_pack("{s:s, s:s, s:s, s:b, s:s}", "interface", ports[i].interface,
+                                                     "mac", ports[i].mac, "address", ports[i].address, "armed",
                                                      ports[i].armed, "reason", ports[i].reason));
     }
     return array;
@@ -30,9 +30,9 @@ static json_t *describe(const struct inspection *inspection)
     for (size_t i = 0; i < inspection->ruleset.uplink_count; i++) {
         char gateway[SUBNET_TEXT];
         subnet_format_address(inspection->ruleset.uplinks[i].gateway, gateway);
-        (void)json_array_append_new(uplinks, json_pack("{s:s, s:s?}", "interface",
-                                                       inspection->ruleset.uplinks[i].interface, "gateway",
-                                                       inspection->ruleset.uplinks[i].gateway != 0 ? gateway : NULL));
+        (void)json_array_append_new(uplinks,
+                                    json_pack("{s:s, s:s?}", "interface", inspection->ruleset.uplinks[i].interface,
+                                              "gateway", inspection->ruleset.uplinks[i].gateway != 0 ? gateway : NULL));
     }
     for (size_t i = 0; i < inspection->differences.count; i++) {
         (void)json_array_append_new(differences, json_string(inspection->differences.items[i]));
@@ -49,7 +49,7 @@ static void print_ports(struct context *context, const struct arm_port *ports, s
     for (size_t i = 0; i < count; i++) {
         CLEANUP(freep) char *verdict = ports[i].armed ? xstrdup("yes") : xasprintf("no: %s", ports[i].reason);
         listing_row(&table, ports[i].interface, ports[i].mac[0] != '\0' ? ports[i].mac : "-",
-                  ports[i].address[0] != '\0' ? ports[i].address : "-", verdict, NULL);
+                    ports[i].address[0] != '\0' ? ports[i].address : "-", verdict, NULL);
     }
     listing_print(&table, context->out);
 }
@@ -88,8 +88,7 @@ static int show_published(struct context *context, struct error *err)
         return -1;
     }
     if (context->json) {
-        CLEANUP(json_freep) json_t *value =
-            json_pack("{s:i, s:o}", "watcher", (int)arm_watcher(), "ports", describe_ports(ports, count));
+        CLEANUP(json_freep) json_t *value = json_pack("{s:i, s:o}", "watcher", (int)arm_watcher(), "ports", describe_ports(ports, count));
         context_print_json(context, value);
         return 0;
     }

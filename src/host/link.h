@@ -16,9 +16,9 @@ struct link {
     uint8_t mac[6];
     bool up;
     bool carrier;
-    bool bridge_port;    /* the following two hold for a port of a bridge */
-    bool isolated;       /* frames to other isolated ports are dropped */
-    bool learning;       /* source addresses enter the bridge's table */
+    bool bridge_port;     /* the following two hold for a port of a bridge */
+    bool isolated;        /* frames to other isolated ports are dropped */
+    bool learning;        /* source addresses enter the bridge's table */
     bool linklocal_learn; /* of a bridge: frames to reserved addresses enter the table */
 };
 

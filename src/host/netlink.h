@@ -34,9 +34,9 @@ int netlink_subscribe(int fd, unsigned group, struct error *err);
 /* Called for each message of an answer; must not keep pointers into it. */
 typedef void netlink_handler(const struct nlmsghdr *header, void *context);
 
-/* Sends one request of the route family on a socket of its own and hands every answer to `handler` (may be NULL) until it
- * is complete. ERR_NOT_FOUND where the kernel knows no such object. A dump that another change cut through is ERR_STATE
- * with errnum EINTR: throw the results away and ask again. */
+/* Sends one request of the route family on a socket of its own and hands every answer to `handler` (may be NULL) until
+ * it is complete. ERR_NOT_FOUND where the kernel knows no such object. A dump that another change cut through is
+ * ERR_STATE with errnum EINTR: throw the results away and ask again. */
 int netlink_talk(struct netlink_message *message, netlink_handler *handler, void *context, struct error *err);
 
 /* Reads whatever events wait on a non-blocking read, one datagram; returns 1 when there was one, 0 when none is left,

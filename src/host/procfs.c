@@ -27,8 +27,7 @@ static bool matches(const struct buffer *line, const char *program, const char *
     if (!text_equal(name != NULL ? name + 1 : line->data, program)) {
         return false;
     }
-    for (size_t at = strlen(line->data) + 1; argument != NULL && at < line->length;
-         at += strlen(line->data + at) + 1) {
+    for (size_t at = strlen(line->data) + 1; argument != NULL && at < line->length; at += strlen(line->data + at) + 1) {
         if (strcmp(line->data + at, argument) == 0) {
             return true;
         }

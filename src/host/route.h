@@ -30,7 +30,8 @@ struct route_rule {
     unsigned source_prefix, destination_prefix;
 };
 
-/* Each lists everything that the kernel has; a route of several next hops gives one entry for each. The caller frees. */
+/* Each lists everything that the kernel has; a route of several next hops gives one entry for each. The caller frees.
+ */
 int route_addresses(struct route_address **ret_addresses, size_t *ret_count, struct error *err);
 int route_entries(struct route_entry **ret_entries, size_t *ret_count, struct error *err);
 int route_rules(struct route_rule **ret_rules, size_t *ret_count, struct error *err);

@@ -10,8 +10,8 @@
 /* True where systemd is pid 1 (sd_booted(3): /run/systemd/system exists). */
 bool systemd_runs(void);
 
-/* Tells the service manager that waits for it ("READY=1", "STATUS=..."): one datagram to $NOTIFY_SOCKET; nothing happens
- * where that is unset. */
+/* Tells the service manager that waits for it ("READY=1", "STATUS=..."): one datagram to $NOTIFY_SOCKET; nothing
+ * happens where that is unset. */
 void systemd_notify(const char *state);
 
 /* systemctl VERB [UNIT] (the unit may be NULL), 60 s at most; a failure quotes its last line. */

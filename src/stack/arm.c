@@ -101,8 +101,8 @@ static void copy_text(char *to, size_t size, const char *from)
 
 static int no_watcher(struct error *err)
 {
-    (void)error_set(err, ERR_STATE, "the firewall watcher does not run, so no new port of " STACK_NETWORK
-                                    " passes anything");
+    (void)error_set(err, ERR_STATE,
+                    "the firewall watcher does not run, so no new port of " STACK_NETWORK " passes anything");
     return error_remedy(err, "box setup-host (starts it), or as a service: systemctl start " STACK_UNIT);
 }
 

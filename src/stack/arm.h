@@ -9,9 +9,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Whether a port of boxnet is armed: its MAC and address in the kernel's sets, its filters and isolation live. Only then
- * does it pass anything. The watcher (`box firewall watch`) arms ports and publishes what it put into the kernel in
- * STACK_RUN_DIRECTORY "/ports.json" (root and the group incus-admin may read it), so that a user who may not read
+/* Whether a port of boxnet is armed: its MAC and address in the kernel's sets, its filters and isolation live. Only
+ * then does it pass anything. The watcher (`box firewall watch`) arms ports and publishes what it put into the kernel
+ * in STACK_RUN_DIRECTORY "/ports.json" (root and the group incus-admin may read it), so that a user who may not read
  * nftables still sees it. A file of a dead watcher is not believed: its lock is asked first. */
 struct arm_port {
     char interface[16]; /* the host's end: volatile.eth0.host_name of the instance */
@@ -33,8 +33,8 @@ int arm_list(struct arm_port **ret_ports, size_t *ret_count, struct error *err);
 /* The process that holds the watcher's lock, as the kernel says; 0 where none does or nothing can be seen. */
 pid_t arm_watcher(void);
 
-/* The watcher's side: takes the lock (ERR_STATE where another has it), held until the descriptor is closed; and replaces
- * the published file. */
+/* The watcher's side: takes the lock (ERR_STATE where another has it), held until the descriptor is closed; and
+ * replaces the published file. */
 int arm_lock(int *ret_fd, struct error *err);
 int arm_publish(const struct arm_port *ports, size_t count, struct error *err);
 

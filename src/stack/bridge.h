@@ -10,8 +10,8 @@
 /* Parameters of the interface boxnet. They vanish with it, and Incus makes it anew at each boot: the watcher sets them
  * whenever it appears. */
 struct bridge_setting {
-    const char *name;  /* "arp_ignore" */
-    const char *path;  /* below /proc/sys */
+    const char *name; /* "arp_ignore" */
+    const char *path; /* below /proc/sys */
     const char *value;
     const char *why;
 };

@@ -9,7 +9,8 @@
 #include <stdint.h>
 
 /* The filters that Incus lays for a NIC with security.mac_filtering and security.ipv4_filtering, as the kernel has them
- * (table bridge incus). They are the first to know a port's MAC and address: they stand before the port joins the bridge. */
+ * (table bridge incus). They are the first to know a port's MAC and address: they stand before the port joins the
+ * bridge. */
 struct filter {
     char interface[16];
     bool has_mac, has_address;

@@ -17,8 +17,7 @@ static const struct {
     {"100.64.0.0/10", "neighbours behind a provider's NAT"},
     {"169.254.0.0/16", "link-local addresses and a cloud's metadata"},
     {"0.0.0.0/8,127.0.0.0/8", "this host"},
-    {"192.0.0.0/24,192.0.2.0/24,192.88.99.0/24,198.18.0.0/15,198.51.100.0/24,203.0.113.0/24",
-     "special-purpose ranges"},
+    {"192.0.0.0/24,192.0.2.0/24,192.88.99.0/24,198.18.0.0/15,198.51.100.0/24,203.0.113.0/24", "special-purpose ranges"},
     {"224.0.0.0/4,240.0.0.0/4", "multicast and reserved ranges"},
 };
 
@@ -44,9 +43,8 @@ static json_t *wanted_ingress(const struct stack *stack)
 
 static bool same_rule(const json_t *live, const json_t *wanted)
 {
-    static const char *const keys[] = {"action",           "state",     "source",    "destination",
-                                       "destination_port", "protocol",  "icmp_type", "icmp_code",
-                                       "source_port",      "description"};
+    static const char *const keys[] = {"action",   "state",     "source",    "destination", "destination_port",
+                                       "protocol", "icmp_type", "icmp_code", "source_port", "description"};
     for (size_t i = 0; i < ARRAY_LENGTH(keys); i++) {
         const char *a = json_text(live, keys[i]), *b = json_text(wanted, keys[i]);
         if (!text_equal(text_is_empty(a) ? NULL : a, text_is_empty(b) ? NULL : b)) {

@@ -56,8 +56,10 @@ static int converge(struct stack *stack, const json_t *changes, struct narrator 
     if (process_check(argv, &options, NULL, err) < 0) {
         return -1;
     }
-    narrate_note(narrator, "%s is now in the group " STACK_GROUP ": sessions opened from now on can use box; here it "
-                           "is: newgrp " STACK_GROUP, user);
+    narrate_note(narrator,
+                 "%s is now in the group " STACK_GROUP ": sessions opened from now on can use box; here it "
+                 "is: newgrp " STACK_GROUP,
+                 user);
     return 0;
 }
 

@@ -119,9 +119,8 @@ static int create(struct stack *stack, bool half_made, struct error *err)
         }
     }
     (void)json_object_set_new(config, TABLE_MARK, json_string("1"));
-    CLEANUP(json_freep) json_t *body =
-        json_pack("{s:s, s:s, s:s, s:O}", "name", STACK_NETWORK, "type", "bridge", "description",
-                  "The network of boxes (made by box setup-host)", "config", config);
+    CLEANUP(json_freep) json_t *body = json_pack("{s:s, s:s, s:s, s:O}", "name", STACK_NETWORK, "type", "bridge", "description",
+                             "The network of boxes (made by box setup-host)", "config", config);
     return table_create(stack, "/1.0/networks", PATH, half_made, body, err);
 }
 
@@ -156,9 +155,8 @@ static int remove_network(struct stack *stack, struct narrator *narrator, struct
     if (found <= 0) {
         return found;
     }
-    return table_check_mark(network, NAME, err) < 0
-               ? -1
-               : client_request(stack->client, "DELETE", PATH, NULL, NULL, err);
+    return table_check_mark(network, NAME, err) < 0 ? -1
+                                                    : client_request(stack->client, "DELETE", PATH, NULL, NULL, err);
 }
 
 const struct stack_object item_network = {

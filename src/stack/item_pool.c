@@ -65,8 +65,9 @@ static int judge(struct stack *stack, json_t *changes, struct error *err)
     }
     const char *driver = json_text(pool, "driver");
     if (!text_equal(driver, "btrfs") && !text_equal(driver, "zfs")) {
-        argv_push_format(&stack->notes, "the pool " STACK_POOL " uses the driver %s: every clone and snapshot is a full "
-                                        "copy",
+        argv_push_format(&stack->notes,
+                         "the pool " STACK_POOL " uses the driver %s: every clone and snapshot is a full "
+                         "copy",
                          driver != NULL ? driver : "?");
     }
     return 0;
@@ -90,8 +91,8 @@ static int converge(struct stack *stack, const json_t *changes, struct narrator 
     }
     uint64_t size = choose_size(stack->pool_size);
     CLEANUP(freep) char *text = xasprintf("%" PRIu64 "B", size / 512 * 512);
-    CLEANUP(json_freep) json_t *body = json_pack("{s:s, s:s, s:{s:s}}", "name", STACK_POOL, "driver",
-                                                 btrfs ? "btrfs" : "dir", "config", TABLE_MARK, "1");
+    CLEANUP(json_freep) json_t *body = json_pack("{s:s, s:s, s:{s:s}}", "name", STACK_POOL, "driver", btrfs ? "btrfs" : "dir", "config",
+                             TABLE_MARK, "1");
     if (btrfs) {
         (void)json_object_set_new(json_object_get(body, "config"), "size", json_string(text));
     }

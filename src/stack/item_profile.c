@@ -112,9 +112,8 @@ static int converge(struct stack *stack, const json_t *changes, struct narrator 
     CLEANUP(json_freep) json_t *profile = NULL;
     (void)changes;
     (void)narrator;
-    CLEANUP(json_freep) json_t *body =
-        json_pack("{s:s, s:{s:s}, s:o}", "description", "NIC and disk of a box (made by box setup-host)", "config",
-                  TABLE_MARK, "1", "devices", wanted_devices());
+    CLEANUP(json_freep) json_t *body = json_pack("{s:s, s:{s:s}, s:o}", "description", "NIC and disk of a box (made by box setup-host)",
+                             "config", TABLE_MARK, "1", "devices", wanted_devices());
     int found = table_get(stack, PATH, &profile, err);
     if (found < 0) {
         return -1;
@@ -134,9 +133,8 @@ static int remove_profile(struct stack *stack, struct narrator *narrator, struct
     if (found <= 0) {
         return found;
     }
-    return table_check_mark(profile, NAME, err) < 0
-               ? -1
-               : client_request(stack->client, "DELETE", PATH, NULL, NULL, err);
+    return table_check_mark(profile, NAME, err) < 0 ? -1
+                                                    : client_request(stack->client, "DELETE", PATH, NULL, NULL, err);
 }
 
 const struct stack_object item_profile = {

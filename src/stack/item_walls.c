@@ -1,6 +1,6 @@
 /* The nft tables in the kernel, as one row: compared by meaning, loaded as one transaction.
- * Where a watcher runs it has put them right before anybody looks; this row is for the proof, and for a host without one.
- * Not for what they say: ruleset.c. */
+ * Where a watcher runs it has put them right before anybody looks; this row is for the proof, and for a host without
+ * one. Not for what they say: ruleset.c. */
 #include "base/memory.h"
 #include "host/nft.h"
 #include "stack/inspect.h"

@@ -91,7 +91,8 @@ static int judge(struct stack *stack, json_t *changes, struct error *err)
     if (watcher == 0) {
         table_change(changes, NAME, "process", NULL, "running", "no new port passes anything");
     } else if (!runs_program(watcher, stack->program)) {
-        table_change(changes, NAME, "process", "another version", "this version", "the walls are those of an older box");
+        table_change(changes, NAME, "process", "another version", "this version",
+                     "the walls are those of an older box");
     }
     return 0;
 }
@@ -142,8 +143,8 @@ static int open_notify(const char *path, int *ret_fd, struct error *err)
 static void become_watcher(const char *program, int log, const char *notify)
 {
     int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (setsid() < 0 || nothing < 0 || dup2(nothing, 0) < 0 || dup2(log, 1) < 0 || dup2(log, 2) < 0 ||
-        chdir("/") < 0 || setenv("NOTIFY_SOCKET", notify, 1) < 0) {
+    if (setsid() < 0 || nothing < 0 || dup2(nothing, 0) < 0 || dup2(log, 1) < 0 || dup2(log, 2) < 0 || chdir("/") < 0 ||
+        setenv("NOTIFY_SOCKET", notify, 1) < 0) {
         _exit(126);
     }
     (void)signal(SIGHUP, SIG_IGN);
@@ -155,8 +156,7 @@ static char *last_line_of_log(off_t start)
 {
     CLEANUP(buffer_reset) struct buffer text = {0};
     CLEANUP(fd_closep) int fd = open(LOG_PATH, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || lseek(fd, start, SEEK_SET) < 0 || fd_read_all(fd, 1024 * 1024, &text, NULL) < 0 ||
-        text.length == 0) {
+    if (fd < 0 || lseek(fd, start, SEEK_SET) < 0 || fd_read_all(fd, 1024 * 1024, &text, NULL) < 0 || text.length == 0) {
         return xstrdup("no word of why");
     }
     while (text.length > 0 && text.data[text.length - 1] == '\n') {
@@ -220,8 +220,8 @@ static int converge_service(struct stack *stack, struct error *err)
     CLEANUP(freep) char *text = unit_text(stack);
     /* A watcher outside of the service holds the lock that the service needs. */
     if ((!systemd_is_active(STACK_UNIT) && stop_process(err) < 0) ||
-        fd_write_file(UNIT_PATH, text, strlen(text), 0644, err) < 0 || systemd_control("daemon-reload", NULL, err) < 0 ||
-        systemd_control("enable", STACK_UNIT, err) < 0) {
+        fd_write_file(UNIT_PATH, text, strlen(text), 0644, err) < 0 ||
+        systemd_control("daemon-reload", NULL, err) < 0 || systemd_control("enable", STACK_UNIT, err) < 0) {
         return -1;
     }
     /* Restarted, not started: a service that runs already would go on with its old program. */

@@ -73,8 +73,7 @@ static int read_uplinks(struct plan_facts *facts, struct error *err)
         struct ruleset_uplink uplink = {.gateway = entries[i].gateway};
         memcpy(uplink.interface, name, strlen(name));
         if (!has_uplink(facts, &uplink)) {
-            facts->uplinks =
-                xreallocarray(facts->uplinks, facts->uplink_count + 1, sizeof(*facts->uplinks));
+            facts->uplinks = xreallocarray(facts->uplinks, facts->uplink_count + 1, sizeof(*facts->uplinks));
             facts->uplinks[facts->uplink_count++] = uplink;
         }
     }

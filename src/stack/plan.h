@@ -27,7 +27,7 @@ struct plan_facts {
 
 /* One port of boxnet and the verdict on it. */
 struct plan_port {
-    const struct link *link; /* points into the facts */
+    const struct link *link;     /* points into the facts */
     const struct filter *filter; /* or NULL */
     bool armed;
     char reason[96]; /* why not */

@@ -242,8 +242,8 @@ static char *compare_elements(const json_t *listing, const struct ruleset *rules
         CLEANUP(freep) char *want = sorted(&wanted);
         CLEANUP(freep) char *have = live_elements(listing, set);
         if (strcmp(want, have) != 0) {
-            return xasprintf("set %s %s %s holds {%s} where {%s} belongs", family, ruleset_table(copy), set->name,
-                             have, want);
+            return xasprintf("set %s %s %s holds {%s} where {%s} belongs", family, ruleset_table(copy), set->name, have,
+                             want);
         }
     }
     return NULL;

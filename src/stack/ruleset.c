@@ -16,9 +16,9 @@
 #define FLOWS "2000"
 
 /* What is not the public internet: IANA's special-purpose registry. */
-#define SPECIAL_RANGES                                                                                               \
-    "0.0.0.0/8, 10.0.0.0/8, 100.64.0.0/10, 127.0.0.0/8, 169.254.0.0/16, 172.16.0.0/12, 192.0.0.0/24, "                \
-    "192.0.2.0/24, 192.88.99.0/24, 192.168.0.0/16, 198.18.0.0/15, 198.51.100.0/24, 203.0.113.0/24, "                  \
+#define SPECIAL_RANGES                                                                                                 \
+    "0.0.0.0/8, 10.0.0.0/8, 100.64.0.0/10, 127.0.0.0/8, 169.254.0.0/16, 172.16.0.0/12, 192.0.0.0/24, "                 \
+    "192.0.2.0/24, 192.88.99.0/24, 192.168.0.0/16, 198.18.0.0/15, 198.51.100.0/24, 203.0.113.0/24, "                   \
     "224.0.0.0/4, 240.0.0.0/4"
 
 const char *const ruleset_families[3] = {"bridge", "arp", "inet"};
@@ -107,12 +107,11 @@ static void open_table(struct buffer *text, const char *family, enum ruleset_cop
     const char *name = ruleset_table(copy);
     const char *flags = copy == RULESET_OWNED ? "\tflags owner\n" : "";
     /* Declared first, so that the deletion finds it; all of it is one transaction. */
-    buffer_append_format(text, "table %s %s {\n%s}\ndelete table %s %s\ntable %s %s {\n%s", family, name, flags,
-                         family, name, family, name, flags);
+    buffer_append_format(text, "table %s %s {\n%s}\ndelete table %s %s\ntable %s %s {\n%s", family, name, flags, family,
+                         name, family, name, flags);
     for (size_t i = 0; i < RULESET_SET_COUNT; i++) {
         if (strcmp(ruleset_sets[i].family, family) == 0) {
-            buffer_append_format(text, "\tset %s {\n\t\ttype %s\n\t}\n", ruleset_sets[i].name,
-                                 ruleset_sets[i].type);
+            buffer_append_format(text, "\tset %s {\n\t\ttype %s\n\t}\n", ruleset_sets[i].name, ruleset_sets[i].type);
         }
     }
 }
@@ -120,17 +119,16 @@ static void open_table(struct buffer *text, const char *family, enum ruleset_cop
 static void write_bridge(const struct ruleset *ruleset, enum ruleset_copy copy, struct buffer *text)
 {
     open_table(text, "bridge", copy);
-    buffer_append_text(text,
-                       "\tchain pre {\n"
-                       "\t\ttype filter hook prerouting priority -300; policy accept;\n"
-                       "\t\tiif . ether saddr . ip saddr @armed meta mark set " MARK "\n"
-                       "\t\tiif . ether saddr . arp saddr ip @armed arp saddr ether . arp saddr ip @pairs "
-                       "meta mark set " MARK "\n"
-                       "\t}\n"
-                       "\tchain forward {\n"
-                       "\t\ttype filter hook forward priority 0; policy accept;\n"
-                       "\t\tiif @ports drop\n"
-                       "\t\toif @ports drop\n");
+    buffer_append_text(text, "\tchain pre {\n"
+                             "\t\ttype filter hook prerouting priority -300; policy accept;\n"
+                             "\t\tiif . ether saddr . ip saddr @armed meta mark set " MARK "\n"
+                             "\t\tiif . ether saddr . arp saddr ip @armed arp saddr ether . arp saddr ip @pairs "
+                             "meta mark set " MARK "\n"
+                             "\t}\n"
+                             "\tchain forward {\n"
+                             "\t\ttype filter hook forward priority 0; policy accept;\n"
+                             "\t\tiif @ports drop\n"
+                             "\t\toif @ports drop\n");
     if (ruleset->bridge_meta) {
         buffer_append_text(text, "\t\tmeta ibrname \"" STACK_NETWORK "\" drop\n"
                                  "\t\tmeta obrname \"" STACK_NETWORK "\" drop\n");
@@ -151,13 +149,12 @@ static void write_prerouting(const struct ruleset *ruleset, struct buffer *text)
 {
     char subnet[SUBNET_TEXT], base[SUBNET_TEXT], gateway[SUBNET_TEXT], broadcast[SUBNET_TEXT];
     /* An IP frame to a reserved group address comes in with the port as its interface: no rule on boxnet sees it. */
-    buffer_append_text(text,
-                       "\tchain prerouting {\n"
-                       "\t\ttype filter hook prerouting priority -310; policy accept;\n"
-                       "\t\tiiftype ether ether daddr & ff:ff:ff:ff:ff:f0 == 01:80:c2:00:00:00 drop\n"
-                       "\t\tiifname \"" STACK_NETWORK "\" meta mark != " MARK " drop\n"
-                       "\t\tiifname != \"" STACK_NETWORK "\" accept\n"
-                       "\t\tmeta nfproto ipv6 drop\n");
+    buffer_append_text(text, "\tchain prerouting {\n"
+                             "\t\ttype filter hook prerouting priority -310; policy accept;\n"
+                             "\t\tiiftype ether ether daddr & ff:ff:ff:ff:ff:f0 == 01:80:c2:00:00:00 drop\n"
+                             "\t\tiifname \"" STACK_NETWORK "\" meta mark != " MARK " drop\n"
+                             "\t\tiifname != \"" STACK_NETWORK "\" accept\n"
+                             "\t\tmeta nfproto ipv6 drop\n");
     if (ruleset->has_subnet) {
         subnet_format(ruleset->subnet, subnet);
         subnet_format_address(ruleset->subnet.base, base);
@@ -207,22 +204,21 @@ static void write_input(const struct ruleset *ruleset, struct buffer *text)
 static void write_forward(struct buffer *text)
 {
     /* The first drop: a hairpin through the host. The second: whoever knocks from outside by a static route. The two on
-     * uplink: the gateway's own public address; public neighbours on the uplink's subnet and split routes of a VPN, which
-     * go another way than the default route. */
-    buffer_append_text(text,
-                       "\tchain forward {\n"
-                       "\t\ttype filter hook forward priority -10; policy accept;\n"
-                       "\t\tiifname \"" STACK_NETWORK "\" oifname \"" STACK_NETWORK "\" drop\n"
-                       "\t\toifname \"" STACK_NETWORK "\" ct direction original drop\n"
-                       "\t\tiifname != \"" STACK_NETWORK "\" accept\n"
-                       "\t\tmeta nfproto ipv6 drop\n"
-                       "\t\tct state invalid drop\n"
-                       "\t\tct direction reply accept\n"
-                       "\t\tip daddr { " SPECIAL_RANGES " } drop\n"
-                       "\t\toifname . ip daddr @uplink drop\n"
-                       "\t\toifname != @direct oifname . rt ip nexthop != @uplink drop\n"
-                       "\t\tct state new add @conns { ip saddr ct count over " FLOWS " } drop\n"
-                       "\t}\n");
+     * uplink: the gateway's own public address; public neighbours on the uplink's subnet and split routes of a VPN,
+     * which go another way than the default route. */
+    buffer_append_text(text, "\tchain forward {\n"
+                             "\t\ttype filter hook forward priority -10; policy accept;\n"
+                             "\t\tiifname \"" STACK_NETWORK "\" oifname \"" STACK_NETWORK "\" drop\n"
+                             "\t\toifname \"" STACK_NETWORK "\" ct direction original drop\n"
+                             "\t\tiifname != \"" STACK_NETWORK "\" accept\n"
+                             "\t\tmeta nfproto ipv6 drop\n"
+                             "\t\tct state invalid drop\n"
+                             "\t\tct direction reply accept\n"
+                             "\t\tip daddr { " SPECIAL_RANGES " } drop\n"
+                             "\t\toifname . ip daddr @uplink drop\n"
+                             "\t\toifname != @direct oifname . rt ip nexthop != @uplink drop\n"
+                             "\t\tct state new add @conns { ip saddr ct count over " FLOWS " } drop\n"
+                             "\t}\n");
 }
 
 /* The address of a box never leaves this host: not when somebody has flushed the daemon's masquerading either. */

@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 /* The walls as text for nftables: three tables, in two copies from one generator. The static copy (`box`) outlives the
- * watcher; the owned one (`box-owned`) is tied to the watcher's socket and outlives another's `flush ruleset`. Each copy
- * is complete by itself, and a packet passes both. */
+ * watcher; the owned one (`box-owned`) is tied to the watcher's socket and outlives another's `flush ruleset`. Each
+ * copy is complete by itself, and a packet passes both. */
 
 /* A port that may speak: with this MAC and address, and no other. */
 struct ruleset_port {
@@ -31,7 +31,7 @@ struct ruleset {
     bool has_subnet; /* boxnet has its address; without it the rules pass nothing of boxnet */
     struct subnet subnet;
     uint32_t gateway;
-    bool bridge_meta; /* this kernel knows `meta ibrname` */
+    bool bridge_meta;           /* this kernel knows `meta ibrname` */
     struct ruleset_port *ports; /* armed */
     size_t port_count;
     int *members; /* every port of boxnet, armed or not: no frame is switched from or to one of them */

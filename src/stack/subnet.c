@@ -129,8 +129,10 @@ int subnet_pick(const struct subnet_claim *claims, size_t count, struct subnet *
             return 0;
         }
     }
-    (void)error_set(err, ERR_STATE, "every subnet from 10.88.0.0/24 to 10.127.0.0/24 is in use on this host (the "
-                                    "first by %s)", count > 0 ? claims[0].owner : "nobody");
+    (void)error_set(err, ERR_STATE,
+                    "every subnet from 10.88.0.0/24 to 10.127.0.0/24 is in use on this host (the "
+                    "first by %s)",
+                    count > 0 ? claims[0].owner : "nobody");
     return error_remedy(err, "name a free one: BOX_SUBNET=10.200.0.0/24 box setup-host");
 }
 
@@ -144,7 +146,8 @@ int subnet_check_pin(const char *text, const struct subnet_claim *claims, size_t
     };
     struct subnet subnet;
     if (!subnet_parse(text, &subnet)) {
-        return error_set(err, ERR_USAGE, "BOX_SUBNET=%s is no subnet; it looks like 10.88.0.0/24, host bits zero", text);
+        return error_set(err, ERR_USAGE, "BOX_SUBNET=%s is no subnet; it looks like 10.88.0.0/24, host bits zero",
+                         text);
     }
     bool is_private = false;
     for (size_t i = 0; i < ARRAY_LENGTH(private_ranges); i++) {

@@ -37,7 +37,8 @@ uint32_t subnet_broadcast(struct subnet subnet); /* the last address */
 void subnet_format(struct subnet subnet, char ret_text[SUBNET_TEXT]);
 void subnet_format_address(uint32_t address, char ret_text[SUBNET_TEXT]);
 
-/* The first of 10.88.0.0/24 to 10.127.0.0/24 (second number counted up) that no claim overlaps; ERR_STATE when all are taken. */
+/* The first of 10.88.0.0/24 to 10.127.0.0/24 (second number counted up) that no claim overlaps; ERR_STATE when all are
+ * taken. */
 int subnet_pick(const struct subnet_claim *claims, size_t count, struct subnet *ret_subnet, struct error *err);
 
 /* Whether a pinned subnet (BOX_SUBNET) may be used: a private /16 to /28 that no claim overlaps. ERR_USAGE, naming what

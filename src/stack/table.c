@@ -12,8 +12,8 @@
 #include <string.h>
 
 const struct stack_object *const table_objects[] = {
-    &item_group, &item_watcher, &item_walls, &item_pool, &item_acl, &item_network, &item_profile,
-    &item_service, &item_kernel,
+    &item_group,   &item_watcher, &item_walls,   &item_pool,   &item_acl,
+    &item_network, &item_profile, &item_service, &item_kernel,
 };
 const size_t table_object_count = ARRAY_LENGTH(table_objects);
 
@@ -95,8 +95,10 @@ int table_check_mark(const json_t *object, const char *name, struct error *err)
     if (json_text(json_object_get(object, "config"), TABLE_MARK) != NULL) {
         return 0;
     }
-    (void)error_set(err, ERR_STATE, "%s exists and was not made by box: it is left alone, and boxes cannot be set up "
-                                    "beside it", name);
+    (void)error_set(err, ERR_STATE,
+                    "%s exists and was not made by box: it is left alone, and boxes cannot be set up "
+                    "beside it",
+                    name);
     return error_remedy(err, "rename or remove it, or, if it is yours to give, mark it: "
                              "incus ... set ... " TABLE_MARK "=1");
 }

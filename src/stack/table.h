@@ -63,11 +63,12 @@ void table_compare(json_t *changes, const char *object, const json_t *live, cons
 /* GET of an object of the daemon: 1 and the value, 0 where it is absent, -1. */
 int table_get(struct stack *stack, const char *path, json_t **ret_value, struct error *err);
 
-/* What a creation leaves behind whose client died: the daemon knows the name and has nothing of it. True for the state of
- * such a network or pool. */
+/* What a creation leaves behind whose client died: the daemon knows the name and has nothing of it. True for the state
+ * of such a network or pool. */
 bool table_is_half_made(const json_t *object);
 
-/* Removes such a half (the daemon may still be taking it back) and creates it anew with POST, trying for some seconds. */
+/* Removes such a half (the daemon may still be taking it back) and creates it anew with POST, trying for some seconds.
+ */
 int table_create(struct stack *stack, const char *collection, const char *path, bool half_made, const json_t *body,
                  struct error *err);
 

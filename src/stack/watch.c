@@ -1,6 +1,6 @@
-/* The watcher: facts in, walls out. It holds no opinion of its own: plan.c judges, ruleset.c words, rulecheck.c compares.
- * Level-triggered: an event only says that the facts must be read again, so a lost one costs time and nothing else.
- * Not for the daemon: it works before incusd runs and never asks it. */
+/* The watcher: facts in, walls out. It holds no opinion of its own: plan.c judges, ruleset.c words, rulecheck.c
+ * compares. Level-triggered: an event only says that the facts must be read again, so a lost one costs time and nothing
+ * else. Not for the daemon: it works before incusd runs and never asks it. */
 #include "stack/watch.h"
 
 #include "base/cancel.h"
@@ -329,8 +329,8 @@ static void hear_object(struct watcher *watcher, const struct nfgenmsg *body, co
         const char *ours = ruleset_table(copy);
         watcher->heard_rules |= length == strlen(ours) && memcmp(text, ours, length) == 0;
     }
-    watcher->heard_filters |= body->nfgen_family == NFPROTO_BRIDGE && length == strlen("incus") &&
-                              memcmp(text, "incus", length) == 0;
+    watcher->heard_filters |=
+        body->nfgen_family == NFPROTO_BRIDGE && length == strlen("incus") && memcmp(text, "incus", length) == 0;
 }
 
 static void hear_end(struct watcher *watcher, const struct rtattr *const *table)

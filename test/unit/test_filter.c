@@ -11,8 +11,8 @@
 #define OTHER "10:66:6a:8b:ff:30"
 
 /* One rule of the chain: iifname veth1, LEFT != RIGHT, then the verdict; `more` is a further expression or "". */
-static void add_rule(struct buffer *text, const char *chain, const char *protocol, const char *field,
-                     const char *right, const char *more, const char *verdict)
+static void add_rule(struct buffer *text, const char *chain, const char *protocol, const char *field, const char *right,
+                     const char *more, const char *verdict)
 {
     buffer_append_format(text,
                          ",{\"rule\":{\"chain\":\"%s\",\"expr\":[{\"match\":{\"op\":\"==\",\"left\":{\"meta\":{\"key\":"
@@ -104,8 +104,9 @@ static void sets_and_prefixes_of_one_are_one(void **state)
 static void wide_sets_and_narrow_rules_do_not_count(void **state)
 {
     static const char two[] = "{\"set\":[\"10.88.0.2\",\"10.88.0.3\"]}";
-    static const char tcp[] = "{\"match\":{\"op\":\"==\",\"left\":{\"payload\":{\"protocol\":\"tcp\",\"field\":\"dport\"}},"
-                              "\"right\":80}},";
+    static const char tcp[] =
+        "{\"match\":{\"op\":\"==\",\"left\":{\"payload\":{\"protocol\":\"tcp\",\"field\":\"dport\"}},"
+        "\"right\":80}},";
     static const char ethertype[] = "{\"match\":{\"op\":\"==\",\"left\":{\"payload\":{\"protocol\":\"ether\",\"field\":"
                                     "\"type\"}},\"right\":\"ip\"}},";
     CLEANUP(buffer_reset) struct buffer text = {0};
@@ -126,8 +127,8 @@ static void wide_sets_and_narrow_rules_do_not_count(void **state)
 
 static void foreign_shapes_are_no_filters(void **state)
 {
-    CLEANUP(json_freep) json_t *odd = json_pack("[i, s, {s:i}, {s:{s:s, s:[n, i]}}]", 1, "x", "rule", 3, "rule", "chain",
-                                                "in.a", "expr", 4);
+    CLEANUP(json_freep) json_t *odd =
+        json_pack("[i, s, {s:i}, {s:{s:s, s:[n, i]}}]", 1, "x", "rule", 3, "rule", "chain", "in.a", "expr", 4);
     CLEANUP(freep) struct filter *filters = NULL;
     size_t count = 9;
     assert_non_null(odd);

@@ -16,10 +16,22 @@ static struct subnet parsed(const char *text)
 
 static void only_strict_subnets_parse(void **state)
 {
-    static const char *const bad[] = {
-        NULL,          "",             "10.88.0.0",     "10.88.0.0/",    "10.88.0.0/33",   "10.88.0.1/24",
-        "10.88.0/24",  "10.88.0.0/024", "010.88.0.0/24", "10.88.0.256/32", " 10.88.0.0/24", "10.88.0.0/24 ",
-        "10.88.0.0/-1", "a.b.c.d/24",   "10.88.0.0.0/24", "1.2.3.4/1/2"};
+    static const char *const bad[] = {NULL,
+                                      "",
+                                      "10.88.0.0",
+                                      "10.88.0.0/",
+                                      "10.88.0.0/33",
+                                      "10.88.0.1/24",
+                                      "10.88.0/24",
+                                      "10.88.0.0/024",
+                                      "010.88.0.0/24",
+                                      "10.88.0.256/32",
+                                      " 10.88.0.0/24",
+                                      "10.88.0.0/24 ",
+                                      "10.88.0.0/-1",
+                                      "a.b.c.d/24",
+                                      "10.88.0.0.0/24",
+                                      "1.2.3.4/1/2"};
     struct subnet subnet = {.base = 7, .prefix = 7};
     for (size_t i = 0; i < ARRAY_LENGTH(bad); i++) {
         assert_false(subnet_parse(bad[i], &subnet));
@@ -89,7 +101,8 @@ static void a_host_without_a_free_subnet_is_told(void **state)
 
 static void a_pin_is_honoured_or_refused(void **state)
 {
-    static const char *const bad[] = {"10.88.0.1/24", "8.8.8.0/24", "10.0.0.0/8", "10.88.0.0/30", "boxes", "172.32.0.0/24"};
+    static const char *const bad[] = {"10.88.0.1/24", "8.8.8.0/24", "10.0.0.0/8",
+                                      "10.88.0.0/30", "boxes",      "172.32.0.0/24"};
     struct subnet_claim taken = {.subnet = parsed("10.88.0.0/24"), .owner = "an address in 10.88.0.0/24 on eth0"};
     struct subnet subnet;
     CLEANUP(error_reset) struct error err = {0};
