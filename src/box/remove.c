@@ -3,13 +3,17 @@
  * instance may have taken the name. */
 #include "box/remove.h"
 
-#include "base/cancel.h"
+#include "base/clock.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "box/tag.h"
 #include "incus/instance.h"
 
-#define STOP_BUDGET   60000  /* milliseconds for a kill */
-#define DELETE_BUDGET 600000 /* milliseconds: a pool that is no copy-on-write one deletes file by file */
+#include <string.h>
+
+#define STOP_BUDGET    60000  /* milliseconds for a kill */
+#define BUSY_BUDGET_MS 60000  /* milliseconds that what the daemon still does may take */
+#define DELETE_BUDGET  600000 /* milliseconds: a pool that is no copy-on-write one deletes file by file */
 
 static int stop(struct client *client, const char *name, struct narrator *narrator, struct error *err)
 {
@@ -71,8 +75,10 @@ int remove_box(struct client *client, const struct box *box, struct narrator *na
         narrate_done(narrator, "it was gone already");
         return 0;
     }
-    if (!tag_is_box(instance) || !text_equal(tag_value(instance, "volatile.uuid"), tag_value(box->instance, "volatile.uuid"))) {
-        error_set(err, ERR_STATE, "the name %s belongs to another instance since a moment ago; it was not touched", box->name);
+    if (!tag_is_box(instance) ||
+        !text_equal(tag_value(instance, "volatile.uuid"), tag_value(box->instance, "volatile.uuid"))) {
+        error_set(err, ERR_STATE, "the name %s belongs to another instance since a moment ago; it was not touched",
+                  box->name);
         return error_remedy(err, "box list");
     }
     if (stop_and_delete(client, instance, box->name, narrator, err) < 0) {
@@ -82,26 +88,66 @@ int remove_box(struct client *client, const struct box *box, struct narrator *na
     return 0;
 }
 
-static int remove_where_stamped(struct client *client, const char *name, const char *mint, struct narrator *narrator,
-                                struct error *err)
+/* The path of an operation that the daemon still runs on that instance; NULL where there is none. */
+static char *running_operation(const json_t *operations, const char *name)
 {
-    CLEANUP(json_freep) json_t *instance = NULL;
-    int found = look(client, name, &instance, err);
+    CLEANUP(freep) char *path = xasprintf("/1.0/instances/%s", name);
+    json_t *operation, *resource;
+    size_t i, j;
 
-    if (found <= 0) {
-        return found;
+    json_array_foreach(json_object_get(operations, "running"), i, operation) {
+        json_array_foreach(json_path(operation, "resources", "instances", NULL), j, resource) {
+            const char *text = json_string_value(resource);
+            const char *id = json_text(operation, "id");
+
+            if (id && text && strncmp(text, path, strlen(path)) == 0 && strchr("?", text[strlen(path)])) {
+                return xasprintf("/1.0/operations/%s", id);
+            }
+        }
     }
-    if (!tag_is_box(instance) || !text_equal(tag_value(instance, TAG_MINT), mint)) {
-        return 0;
-    }
-    return stop_and_delete(client, instance, name, narrator, err);
+    return NULL;
 }
 
-int remove_leftover(struct client *client, const char *name, const char *mint, struct narrator *narrator,
-                    struct error *err)
+/* A create whose answer never reached us goes on in the daemon, and its instance may not be there yet. */
+static int wait_while_busy(struct client *client, const char *name, struct error *err)
 {
-    cancel_mask(true);
-    int result = remove_where_stamped(client, name, mint, narrator, err);
-    cancel_mask(false);
-    return result;
+    int64_t deadline = clock_deadline(BUSY_BUDGET_MS);
+
+    while (clock_left(deadline) != 0) {
+        CLEANUP(json_freep) json_t *operations = NULL;
+
+        if (client_get(client, "/1.0/operations?recursion=1", &operations, err) < 0) {
+            return -1;
+        }
+        CLEANUP(freep) char *path = running_operation(operations, name);
+
+        if (!path) {
+            return 0;
+        }
+        CLEANUP(freep) char *wait = xasprintf("%s/wait?timeout=10", path);
+
+        /* However it ends: the next look tells. */
+        (void)client_get(client, wait, NULL, NULL);
+    }
+    return error_set(err, ERR_TIMEOUT, "the daemon is still busy with %s after %d s", name, BUSY_BUDGET_MS / 1000);
+}
+
+int remove_minted(struct client *client, const char *name, const char *mint_id, struct narrator *narrator,
+                  bool *ret_removed, struct error *err)
+{
+    CLEANUP(json_freep) json_t *instance = NULL;
+
+    if (wait_while_busy(client, name, err) < 0) {
+        return -1;
+    }
+    int found = look(client, name, &instance, err);
+    if (found < 0) {
+        return -1;
+    }
+    bool ours = found > 0 && tag_is_box(instance) && text_equal(tag_value(instance, TAG_MINT), mint_id);
+    if (ours && stop_and_delete(client, instance, name, narrator, err) < 0) {
+        return -1;
+    }
+    *ret_removed = ours;
+    return 0;
 }
