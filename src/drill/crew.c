@@ -151,6 +151,7 @@ int crew_mint(struct ground *ground, struct client *client, const char *id, unsi
     struct pool_job jobs[MOST_BOXES] = {0};
     struct minting minting = {ground, client, mints, id, narrator, ret_failures};
     int result = 0;
+    size_t failed_before = ret_failures->count;
 
     count = count < MOST_BOXES ? count : MOST_BOXES;
     for (unsigned i = 0; i < count && result == 0; i++) {
@@ -165,7 +166,7 @@ int crew_mint(struct ground *ground, struct client *client, const char *id, unsi
         narrate_step(narrator, "minting %u boxes; logs: %s/mint-*.log", count, ground->directory);
         result = pool_run(jobs, count, count, narrator, minted, &minting, err);
         if (result == 0) {
-            narrate_done(narrator, "%u minted", count - (unsigned)ret_failures->count);
+            narrate_done(narrator, "%u minted", count - (unsigned)(ret_failures->count - failed_before));
         }
     }
     for (unsigned i = 0; i < count; i++) {

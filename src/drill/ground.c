@@ -180,14 +180,16 @@ static char *neighbour_of(const char *program, const char *relative)
     return access(path, X_OK) == 0 ? realpath(path, NULL) : NULL;
 }
 
+/* Itself, unless BOX_DRILL_PROGRAM names another box to rehearse; and the instrument that came with this one. */
 static int find_instrument(struct ground *ground, struct error *err)
 {
     const char *given = getenv("BOX_PROBE");
+    const char *other = getenv("BOX_DRILL_PROGRAM");
     char path[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
 
     path[length > 0 ? length : 0] = '\0';
-    ground->program = xstrdup(path);
+    ground->program = xstrdup(text_is_empty(other) ? path : other);
     if (!text_is_empty(given)) {
         ground->instrument = xstrdup(given);
     } else if (!(ground->instrument = neighbour_of(path, "../../probe/box-probe"))) {

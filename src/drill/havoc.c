@@ -208,7 +208,7 @@ static void judge_advertisement(struct trial *trial)
         return;
     }
     bool made = siegecraft_probe(trial, "attack", "box: ipv6 advertise --count 3 --timeout 1500", &reply) &&
-                siegecraft_probe(trial, "control", "host: raw 33:33:00:00:00:01 --interface boxnet --ethertype 0x86dd", &control) &&
+                siegecraft_probe(trial, "control", "host: raw 33:33:00:00:00:01 --interface boxnet --ip ff02::1 --source {gateway.linklocal} --proto udp --port 9", &control) &&
                 trial_pause(trial, 200);
     trial_stop(listener);
     if (trial_finish(trial, "listener", listener, &heard, &err) < 0) {
@@ -346,8 +346,8 @@ void havoc_flows(struct trial *trial)
         trial_say(trial, VERDICT_NOT_JUDGED, "thousands of flows are not sent into the real internet: this needs a lab");
         return;
     }
-    if (!siegecraft_probe(trial, "control", "host: flows {web} 7 --count 3000 --timeout 6000", &control) ||
-        !siegecraft_probe(trial, "attack", "box: flows {web} 7 --count 3000 --timeout 6000", &attack)) {
+    if (!siegecraft_probe(trial, "control", "host: flows {web} 7 --count 3000 --timeout 4500", &control) ||
+        !siegecraft_probe(trial, "attack", "box: flows {web} 7 --count 3000 --timeout 4500", &attack)) {
         return;
     }
     int64_t answered = json_number(attack.evidence, "answered", 0);

@@ -35,6 +35,48 @@ static char *short_text(const char *text)
     return text_sanitise(text, strnlen(text, MOST_TEXT));
 }
 
+/* Puts a dot where a string holds a NUL, all the way down: a payload may, and no reader behind us expects one. */
+static json_t *without_nuls(json_t *value)
+{
+    const char *key;
+    void *next;
+    json_t *inner;
+    size_t at;
+
+    if (json_is_object(value)) {
+        json_object_foreach_safe(value, next, key, inner) {
+            json_object_set_new(value, key, without_nuls(json_incref(inner)));
+        }
+    } else if (json_is_array(value)) {
+        json_array_foreach(value, at, inner) {
+            json_array_set_new(value, at, without_nuls(json_incref(inner)));
+        }
+    } else if (json_is_string(value) && memchr(json_string_value(value), '\0', json_string_length(value))) {
+        size_t length = json_string_length(value);
+        CLEANUP(freep) char *copy = xmalloc(length + 1);
+        memcpy(copy, json_string_value(value), length);
+        for (size_t i = 0; i < length; i++) {
+            copy[i] = copy[i] ? copy[i] : '.';
+        }
+        json_decref(value);
+        return json_stringn(copy, length);
+    }
+    return value;
+}
+
+/* A NUL within a key is refused by the parser: it would end the key early. */
+static int parse_line(const char *data, size_t length, json_t **ret_line, struct error *err)
+{
+    json_error_t reason;
+    json_t *line = json_loadb(data, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &reason);
+
+    if (!line) {
+        return error_set(err, ERR_PROTOCOL, "the instrument's answer is not JSON: %s", reason.text);
+    }
+    *ret_line = without_nuls(line);
+    return 0;
+}
+
 int reply_parse(const char *data, size_t length, struct reply *ret_reply, struct error *err)
 {
     CLEANUP(json_freep) json_t *line = NULL;
@@ -46,7 +88,7 @@ int reply_parse(const char *data, size_t length, struct reply *ret_reply, struct
     if (length > REPLY_CEILING) {
         return error_set(err, ERR_PROTOCOL, "the instrument said more than %d bytes", REPLY_CEILING);
     }
-    if (json_parse(data, length, "the instrument's answer", &line, err) < 0) {
+    if (parse_line(data, length, &line, err) < 0) {
         return -1;
     }
     const char *probe = json_text(line, "probe");

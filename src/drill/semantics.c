@@ -258,7 +258,7 @@ static void claim_snapshot(struct trial *trial)
 
 static void use_restore(struct trial *trial, struct client *client, const char *name)
 {
-    CLEANUP(json_freep) json_t *before = json_pack("{s:{s:s}, s:{s:{s:s, s:s}}}", "config", "user.drill", "before",
+    CLEANUP(json_freep) json_t *before = json_pack("{s:{s:s}, s:{s:{s:s}}}", "config", "user.drill", "before",
                                                    "devices", "extra", "type", "none");
     CLEANUP(json_freep) json_t *after = json_pack("{s:{s:s}}", "config", "user.drill", "after");
     CLEANUP(json_freep) json_t *instance = NULL;
@@ -282,10 +282,26 @@ static void use_restore(struct trial *trial, struct client *client, const char *
     }
 }
 
+/* A restore wants a root file system: a copy of the box, which is never started. */
 static void claim_restore(struct trial *trial)
 {
-    CLEANUP(freep) char *suffix = xasprintf("back-%s", trial->claim->argument);
-    with_foreign(trial, suffix, use_restore);
+    CLEANUP(freep) char *name = xasprintf(CREW_PREFIX "back-%s-%s", trial->claim->argument, ground_fact(trial->ground, "run"));
+    CLEANUP(error_reset) struct error err = {0};
+    struct client *client;
+
+    if (!box_name(trial) || !ready(trial, &client)) {
+        trial_say(trial, VERDICT_NOT_JUDGED, "there is no box");
+        return;
+    }
+    CLEANUP(json_freep) json_t *body = json_pack("{s:s, s:{s:s}, s:{s:s, s:s, s:b}}", "name", name, "config", CREW_TAG,
+                                                 ground_fact(trial->ground, "run"), "source", "type", "copy", "source",
+                                                 box_name(trial), "instance_only", 1);
+    if (instance_create(client, body, OPERATION_MS, NULL, &err) < 0) {
+        trial_not_judged(trial, &err);
+        return;
+    }
+    use_restore(trial, client, name);
+    (void)instance_delete(client, name, OPERATION_MS, NULL);
 }
 
 static void use_copy(struct trial *trial, struct client *client, const char *name)

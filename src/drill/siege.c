@@ -240,7 +240,7 @@ static int try_icmp(struct trial *trial, const char *role, const char *from, boo
         return -1;
     }
     if (reset) {
-        return victim.verdict == REPLY_REFUSED || victim.verdict == REPLY_UNREACHABLE;
+        return json_object_get(victim.evidence, "icmp") != NULL;
     }
     return json_number(victim.evidence, "path_mtu", 1500) < 1280;
 }
@@ -260,6 +260,45 @@ static void siege_icmp(struct trial *trial)
     }
 }
 
+/* Segments that belong to no connection carry no word of ours: they are told apart by who sent them. */
+static void siege_stray(struct trial *trial)
+{
+    CLEANUP(reply_reset) struct reply attack = {0};
+    CLEANUP(reply_reset) struct reply control = {0};
+    CLEANUP(reply_reset) struct reply heard = {0};
+    CLEANUP(error_reset) struct error err = {0};
+    unsigned port = siegecraft_port();
+    CLEANUP(freep) char *listen = xasprintf("host: listen ip --protocol tcp --port %u --address {gateway} --count 0 --timeout 6000", port);
+    CLEANUP(freep) char *stray = xasprintf("box: spoof tcp {gateway} %u --tcp-flags A --count 3", port);
+    CLEANUP(freep) char *own = xasprintf("host: spoof tcp {gateway} %u --tcp-flags A --source {gateway}", port);
+    struct trial_probe *listener;
+    bool by_box = false, by_host = false;
+    const json_t *event;
+    size_t at;
+
+    if (trial_listen(trial, listen, &listener, &err) < 0) {
+        trial_not_judged(trial, &err);
+        return;
+    }
+    bool made = siegecraft_probe(trial, "attack", stray, &attack) && siegecraft_probe(trial, "control", own, &control) &&
+                trial_pause(trial, 150);
+    trial_stop(listener);
+    if (trial_finish(trial, "listener", listener, &heard, &err) < 0) {
+        trial_not_judged(trial, &err);
+        return;
+    }
+    json_array_foreach(json_object_get(heard.evidence, "events"), at, event) {
+        by_box |= text_equal(json_text(event, "from"), ground_fact(trial->ground, "box.ip"));
+        by_host |= text_equal(json_text(event, "from"), ground_fact(trial->ground, "gateway"));
+    }
+    if (by_box) {
+        trial_say(trial, VERDICT_BROKEN, "the segment arrived");
+    } else if (made) {
+        trial_say(trial, by_host ? VERDICT_HOLDS : VERDICT_NOT_JUDGED, "%s",
+                  by_host ? "this host's own arrived, the box's did not" : "the control failed: this host's own did not arrive");
+    }
+}
+
 /* Dispatch -------------------------------------------------------------------------------------------------------------- */
 
 void siege_claim(struct trial *trial)
@@ -270,7 +309,8 @@ void siege_claim(struct trial *trial)
     } rows[] = {
         {"address", siege_address},     {"instrument", siege_instrument}, {"reverse", siege_reverse},
         {"search", siege_search},       {"cache", siege_cache},           {"plant", siege_plant},
-        {"inject", siege_inject},       {"frag", siege_icmp},             {"reset", siege_icmp},
+        {"inject", siege_inject},       {"stray", siege_stray},
+              {"frag", siege_icmp},             {"reset", siege_icmp},
         {"arp", havoc_arp},             {"arp-vlan", havoc_arp},          {"flood", havoc_flood},
         {"table", havoc_table},         {"rogue", havoc_rogue},           {"starve", havoc_starve},
         {"v6-gateway", havoc_ipv6},     {"v6-neighbours", havoc_ipv6},    {"v6-internet", havoc_ipv6},

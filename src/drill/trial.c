@@ -74,7 +74,7 @@ bool trial_pause(const struct trial *trial, int milliseconds)
 
 static void complain(int fd, const struct error *err)
 {
-    CLEANUP(freep) char *line = xasprintf("!%s\n", err->message ? err->message : "no reason given");
+    CLEANUP(freep) char *line = xasprintf("\n!%s\n", err->message ? err->message : "no reason given");
     (void)fd_write_all(fd, line, strlen(line), NULL);
 }
 
@@ -102,13 +102,13 @@ __attribute__((noreturn)) static void child_here(const struct ground *ground, co
     _exit(1);
 }
 
-/* In the child: the instrument in a box. A TERM to us goes on to it. */
+/* In the child: the instrument in a box. A TERM to us goes on to it, and what it says then still comes: the stream is
+ * handed through, not collected. */
 __attribute__((noreturn)) static void child_guest(const struct trial *trial, const char *instance,
                                                   const struct argv *words, int out, int errors)
 {
     struct client *client = NULL;
     struct argv argv = {0};
-    struct buffer text = {0};
     struct error err = {0};
     int status;
 
@@ -119,20 +119,15 @@ __attribute__((noreturn)) static void child_guest(const struct trial *trial, con
         .instance = instance,
         .command = (const char *const *)argv.items,
         .input = -1,
-        .output = -1,
+        .output = out,
         .errors = errors,
-        .capture = &text,
-        .ceiling = REPLY_CEILING + 1,
         .budget = clock_left(trial->deadline),
     };
-    int failed = client_open(&client, &err) < 0 || exec_run(client, &request, &status, &err) < 0;
-    if (failed && text.length == 0) {
+    if (client_open(&client, &err) < 0 || exec_run(client, &request, &status, &err) < 0) {
         complain(out, &err);
-    } else if (text.length == 0) {
-        (void)error_set(&err, ERR_STATE, "the instrument ended with status %d and said nothing", status);
+    } else if (status > 2) {
+        (void)error_set(&err, ERR_STATE, "the instrument ended with status %d", status);
         complain(out, &err);
-    } else {
-        (void)fd_write_all(out, text.data, text.length, NULL);
     }
     _exit(0);
 }
@@ -321,8 +316,10 @@ static int read_reply(struct trial *trial, struct trial_probe *probe, struct rep
     if (collect(trial, probe, &text, err) < 0) {
         return -1;
     }
-    if (text.length > 0 && text.data[0] == '!') {
-        CLEANUP(freep) char *why = text_sanitise(text.data + 1, strcspn(text.data + 1, "\n"));
+    const char *complaint = text.length == 0 ? NULL : text.data[0] == '!' ? text.data : strstr(text.data, "\n!");
+    if (complaint) {
+        complaint = strchr(complaint, '!') + 1;
+        CLEANUP(freep) char *why = text_sanitise(complaint, strcspn(complaint, "\n"));
         return error_set(err, ERR_STATE, "%s", why);
     }
     return reply_parse(text.data, text.length, ret_reply, err);
