@@ -134,6 +134,21 @@ static const char *judge_disk(const json_t *device)
     return json_text(device, "pool") ? "a volume that others may mount too" : "a path of the host";
 }
 
+/* A door leads from the host's loopback into the box, never from a network and never the other way. */
+static const char *judge_proxy(const char *name, const json_t *device)
+{
+    const char *listen = json_text(device, "listen");
+    const char *bind = json_text(device, "bind");
+
+    if (!text_starts_with(name, CONTRACT_DOOR_PREFIX)) {
+        return "a proxy that is no door of box's";
+    }
+    if (!listen || !text_starts_with(listen, "tcp:127.0.0.1:") || (bind && !text_equal(bind, "host"))) {
+        return "a door that does not open on the host's loopback alone";
+    }
+    return NULL;
+}
+
 bool contract_allows_device(const char *name, const json_t *device, const char **ret_why)
 {
     const char *type = json_text(device, "type");
@@ -146,7 +161,7 @@ bool contract_allows_device(const char *name, const json_t *device, const char *
     } else if (text_equal(type, "disk")) {
         why = judge_disk(device);
     } else if (text_equal(type, "proxy")) {
-        why = text_starts_with(name, CONTRACT_DOOR_PREFIX) ? NULL : "a proxy that is no door of box's";
+        why = judge_proxy(name, device);
     }
     if (why && ret_why) {
         *ret_why = why;

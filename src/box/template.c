@@ -10,6 +10,7 @@
 #include "box/tag.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -154,11 +155,40 @@ int template_parse(const char *path, const char *data, size_t length, struct tem
     return 0;
 }
 
+/* ERR_USAGE that says what is there instead of what is wanted: nothing, a link to nothing, a FIFO. */
+static int check_kind(const char *path, mode_t wanted, struct error *err)
+{
+    static const struct {
+        mode_t mode;
+        const char *name;
+    } kinds[] = {{S_IFREG, "a file"},   {S_IFDIR, "a directory"}, {S_IFIFO, "a FIFO"},
+                 {S_IFSOCK, "a socket"}, {S_IFCHR, "a device"},    {S_IFBLK, "a device"}};
+    const char *found = "something else", *want = "a file";
+    struct stat status;
+
+    if (lstat(path, &status) < 0) {
+        return errno == ENOENT ? error_set(err, ERR_USAGE, "%s: there is no such file", path)
+                               : error_set_errno(err, errno, "%s", path);
+    }
+    if (S_ISLNK(status.st_mode) && stat(path, &status) < 0) {
+        return errno == ENOENT || errno == ELOOP ? error_set(err, ERR_USAGE, "%s: a link that leads nowhere", path)
+                                                 : error_set_errno(err, errno, "%s", path);
+    }
+    for (size_t i = 0; i < ARRAY_LENGTH(kinds); i++) {
+        found = kinds[i].mode == (status.st_mode & S_IFMT) ? kinds[i].name : found;
+        want = kinds[i].mode == wanted ? kinds[i].name : want;
+    }
+    return (status.st_mode & S_IFMT) == wanted ? 0 : error_set(err, ERR_USAGE, "%s: %s, not %s", path, found, want);
+}
+
 /* The daemon takes it as a JSON string, so it has to be UTF-8; what YAML makes of the rest is cloud-init's to judge. */
 static int read_user_data(const char *path, struct buffer *ret_data, struct error *err)
 {
     CLEANUP(error_reset) struct error cause = {0};
 
+    if (check_kind(path, S_IFREG, err) < 0) {
+        return -1;
+    }
     if (fd_read_file(path, TEMPLATE_USER_DATA_CEILING + 1, ret_data, &cause) < 0) {
         if (cause.code == ERR_SYSTEM && cause.errnum == 0) {
             return error_set(err, ERR_USAGE, "%s: larger than 1 MiB", path);
@@ -167,6 +197,10 @@ static int read_user_data(const char *path, struct buffer *ret_data, struct erro
     }
     if (ret_data->length > TEMPLATE_USER_DATA_CEILING) {
         return error_set(err, ERR_USAGE, "%s: larger than 1 MiB", path);
+    }
+    if (ret_data->length >= 2 && memcmp(ret_data->data, "\x1f\x8b", 2) == 0) {
+        error_set(err, ERR_USAGE, "%s: compressed with gzip", path);
+        return error_remedy(err, "unpack it: up to 1 MiB is handed on as it is");
     }
     if (ret_data->data && memchr(ret_data->data, '\0', ret_data->length)) {
         return error_set(err, ERR_USAGE, "%s: a NUL byte", path);
@@ -196,7 +230,8 @@ int template_read(const char *name, const char *directory, struct template *ret_
     CLEANUP(buffer_reset) struct buffer env = {0};
     CLEANUP(buffer_reset) struct buffer user_data = {0};
 
-    if (fd_read_file(env_path, TEMPLATE_ENV_CEILING, &env, err) < 0 || read_user_data(data_path, &user_data, err) < 0 ||
+    if (check_kind(directory, S_IFDIR, err) < 0 || check_kind(env_path, S_IFREG, err) < 0 ||
+        fd_read_file(env_path, TEMPLATE_ENV_CEILING, &env, err) < 0 || read_user_data(data_path, &user_data, err) < 0 ||
         template_parse(env_path, env.data ? env.data : "", env.length, &template, err) < 0) {
         return error_wrap(err, "the template %s cannot be used", name);
     }
@@ -254,6 +289,14 @@ static bool is_directory(const char *path)
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
+/* A file beside the templates is none; a link that leads nowhere was meant as one, and its fault is to be told. */
+static bool is_meant(const char *path)
+{
+    struct stat status;
+
+    return is_directory(path) || (lstat(path, &status) == 0 && S_ISLNK(status.st_mode) && stat(path, &status) < 0);
+}
+
 int template_check_directory(const char *directory, struct error *err)
 {
     return is_directory(directory) ? 0 : error_set(err, ERR_USAGE, "--template-dir: %s is not a directory", directory);
@@ -292,7 +335,7 @@ int template_find(const char *name, const char *extra, struct template *ret_temp
     for (size_t i = 0; i < places.count; i++) {
         CLEANUP(freep) char *directory = xasprintf("%s/%s", places.items[i], name);
 
-        if (is_directory(directory)) {
+        if (is_meant(directory)) {
             return template_read(name, directory, ret_template, err);
         }
     }
@@ -341,7 +384,7 @@ void template_list(const char *extra, struct template_row **ret_rows, size_t *re
         for (int j = 0; j < found; j++) {
             CLEANUP(freep) char *directory = xasprintf("%s/%s", places.items[i], entries[j]->d_name);
 
-            if (is_directory(directory)) {
+            if (is_meant(directory)) {
                 add_row(entries[j]->d_name, directory, &rows, &count);
             }
             free(entries[j]);
