@@ -2,10 +2,6 @@
  * Not for: scripts; that is `box exec`. */
 #include "cli/command.h"
 #include "cli/landing.h"
-#include "incus/exec.h"
-
-#include <stdlib.h>
-#include <unistd.h>
 
 static int run(struct context *context, struct error *err)
 {
@@ -15,19 +11,7 @@ static int run(struct context *context, struct error *err)
     }
     CLEANUP(argv_reset) struct argv command = {0};
     landing_shell(context->box, &command);
-    const char *term = getenv("TERM");
-    CLEANUP(json_freep) json_t *environment = landing_environment(term ? term : "");
-    struct exec_request request = {
-        .instance = context->box->name,
-        .command = (const char *const *)command.items,
-        .environment = environment,
-        .directory = "/",
-        .interactive = true,
-        .input = STDIN_FILENO,
-        .output = STDOUT_FILENO,
-        .errors = STDERR_FILENO,
-    };
-    return exec_run(client, &request, &context->status, err);
+    return landing_on_terminal(client, context->box, &command, &context->status, err);
 }
 
 const struct command command_shell = {

@@ -1,11 +1,15 @@
 /* Becoming the box's user in the guest, without a login.
- * Not for: sending the request, which incus/exec.h does. */
+ * Not for: what happens on the wire, which incus/exec.h does. */
 #include "cli/landing.h"
 
 #include "base/memory.h"
+#include "incus/exec.h"
 
-/* As root: finds the user (`$1`), sets what a login sets, and goes on as that user with the next stage (`$2`). The files that PAM
- * reads at a login (environment, locale) are read here, line by line and never executed. */
+#include <stdlib.h>
+#include <unistd.h>
+
+/* As root: finds the user (`$1`), sets what a login sets, and goes on as that user with the next stage (`$2`). The
+ * files that PAM reads at a login (environment, locale) are read here, line by line and never executed. */
 static const char enter_script[] =
     "user=$1 stage=$2\n"
     "shift 2\n"
@@ -39,8 +43,8 @@ static const char enter_script[] =
     "exec /usr/bin/setpriv --reuid=\"$uid\" --regid=\"$gid\" --init-groups -- \"$next\" -c \"$stage\" box \"$@\"\n";
 
 /* As the user: what the profiles set (PATH above all) counts, what they print does not, and whatever they do (exit,
- * a syntax error, set -e) the command runs. 3, 4 and 5 keep the streams meanwhile. Debian's /etc/profile asks `id -u` of a program
- * each time: bash knows it, which saves a tenth of what all this costs. */
+ * a syntax error, set -e) the command runs. 3, 4 and 5 keep the streams meanwhile. Debian's /etc/profile asks `id -u`
+ * of a program each time: bash knows it, which saves a tenth of what all this costs. */
 static const char command_script[] =
     "cd \"$HOME\" 2>/dev/null || cd /\n"
     "unset OLDPWD container\n"
@@ -74,23 +78,30 @@ static const char command_script[] =
     "land \"$@\"\n";
 
 /* As the user, on a pty. TERM came from outside: it names a file only where it is a plain name. */
-static const char shell_script[] =
-    "cd \"$HOME\" 2>/dev/null || cd /\n"
-    "unset OLDPWD container\n"
-    "known() {\n"
-    "    case $TERM in '' | *[!A-Za-z0-9._+-]* | [!A-Za-z0-9]*) return 1 ;; esac\n"
-    "    for place in \"$HOME/.terminfo\" /etc/terminfo /lib/terminfo /usr/share/terminfo /usr/lib/terminfo; do\n"
-    "        [ ! -r \"$place/${TERM%\"${TERM#?}\"}/$TERM\" ] || return 0\n"
-    "    done\n"
-    "    return 1\n"
-    "}\n"
-    "known || TERM=xterm-256color\n"
+#define ON_TERMINAL                                                                                                    \
+    "cd \"$HOME\" 2>/dev/null || cd /\n"                                                                               \
+    "unset OLDPWD container\n"                                                                                         \
+    "known() {\n"                                                                                                      \
+    "    case $TERM in '' | *[!A-Za-z0-9._+-]* | [!A-Za-z0-9]*) return 1 ;; esac\n"                                    \
+    "    for place in \"$HOME/.terminfo\" /etc/terminfo /lib/terminfo /usr/share/terminfo /usr/lib/terminfo; do\n"     \
+    "        [ ! -r \"$place/${TERM%\"${TERM#?}\"}/$TERM\" ] || return 0\n"                                            \
+    "    done\n"                                                                                                       \
+    "    return 1\n"                                                                                                   \
+    "}\n"                                                                                                              \
+    "known || TERM=xterm-256color\n"                                                                                   \
     "export TERM\n"
-    "for shell in \"$SHELL\" /bin/bash /bin/sh; do\n"
-    "    [ -x \"$shell\" ] && export SHELL=\"$shell\" && exec \"$shell\" -l\n"
-    "done\n"
-    "echo \"box: the guest has no shell that runs\" >&2\n"
-    "exit 126\n";
+
+static const char shell_script[] =
+    ON_TERMINAL "for shell in \"$SHELL\" /bin/bash /bin/sh; do\n"
+                "    [ -x \"$shell\" ] && export SHELL=\"$shell\" && exec \"$shell\" -l\n"
+                "done\n"
+                "echo \"box: the guest has no shell that runs\" >&2\n"
+                "exit 126\n";
+
+/* The name of the session is `$1`. -u: UTF-8, whatever the guest's locale is. tmux's own shells are login shells. */
+static const char tmux_script[] = ON_TERMINAL "command -v tmux >/dev/null || { echo \"box: the guest has no tmux: "
+                                              "install it there, or use box shell\" >&2; exit 127; }\n"
+                                              "exec tmux -u new-session -A -s \"$1\"\n";
 
 static void land(const struct box *box, const char *stage, struct argv *ret_command)
 {
@@ -111,6 +122,30 @@ void landing_command(const struct box *box, const struct argv *command, struct a
 void landing_shell(const struct box *box, struct argv *ret_command)
 {
     land(box, shell_script, ret_command);
+}
+
+void landing_tmux(const struct box *box, const char *session, struct argv *ret_command)
+{
+    land(box, tmux_script, ret_command);
+    argv_push(ret_command, session);
+}
+
+int landing_on_terminal(struct client *client, const struct box *box, const struct argv *command, int *ret_status,
+                        struct error *err)
+{
+    const char *term = getenv("TERM");
+    CLEANUP(json_freep) json_t *environment = landing_environment(term ? term : "");
+    struct exec_request request = {
+        .instance = box->name,
+        .command = (const char *const *)command->items,
+        .environment = environment,
+        .directory = "/",
+        .interactive = true,
+        .input = STDIN_FILENO,
+        .output = STDOUT_FILENO,
+        .errors = STDERR_FILENO,
+    };
+    return exec_run(client, &request, ret_status, err);
 }
 
 json_t *landing_environment(const char *term)

@@ -17,6 +17,14 @@ void landing_command(const struct box *box, const struct argv *command, struct a
 /* For the user's login shell on a pty. TERM falls back to xterm-256color where the guest does not know it. */
 void landing_shell(const struct box *box, struct argv *ret_command);
 
+/* For tmux on a pty, attached to that session, which is made where it is not there. Its server outlives the connection. Exit
+ * status 127 where the guest has no tmux. The caller has checked the name. */
+void landing_tmux(const struct box *box, const char *session, struct argv *ret_command);
+
+/* Runs what landing_shell() or landing_tmux() made on this process's terminal (stdin and stdout are one). */
+int landing_on_terminal(struct client *client, const struct box *box, const struct argv *command, int *ret_status,
+                        struct error *err);
+
 /* The environment of the request; nothing of the host's but the kind of its terminal, where `term` is not NULL. The
  * caller owns the object. */
 json_t *landing_environment(const char *term);
