@@ -427,16 +427,23 @@ class Neighbourhood(unittest.TestCase):
         self.assertLess(victim["evidence"]["answered"], 35)
 
     def test_taking_a_siblings_mac_wins_its_packets(self):
-        """The bridge's table believes the last frame: a flood under the sibling's MAC draws its answers here."""
-        attack = subprocess.Popen(inside("box", binary(), "raw", "broadcast", "--source-mac", SIBLING_MAC, "--send-ms",
-                                         1000, "--capture", SIBLING, "--timeout", 1300),
-                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
-        time.sleep(0.2)
-        victim = probe("sibling", "icmp", WORLD, "--all", "--count", 100, "--interval-ms", 5, "--timeout", 900)
-        got = parse(attack.communicate(timeout=10)[0])
+        """The bridge's table believes the last frame: under the sibling's MAC its packets come here, while it is silent.
+
+        A sibling that talks takes its entry back with each frame, so what is sent to it here gets no answer.
+        """
+        self.assertEqual(probe("host", "icmp", SIBLING)["verdict"], "reachable")
+        with Listener("sibling", "udp", "--count", 0, "--timeout", 10000) as listener:
+            attack = subprocess.Popen(inside("box", binary(), "raw", "broadcast", "--source-mac", SIBLING_MAC,
+                                             "--send-ms", 800, "--capture", SIBLING, "--timeout", 1000),
+                                      stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+            time.sleep(0.3)
+            for _ in range(10):
+                probe("world", "spoof", "udp", SIBLING, listener.port, "--count", 5)
+            got = parse(attack.communicate(timeout=10)[0])
+            heard = listener.finish(0)["evidence"]["heard"]
         self.assertEqual(got["verdict"], "reachable")
-        self.assertGreater(got["evidence"]["captured"]["icmp"], 0)
-        self.assertLess(victim["evidence"]["answered"], 100)
+        self.assertGreater(got["evidence"]["captured"]["udp"], 10)
+        self.assertLess(heard, 40)
 
     def test_a_claim_that_wins_nothing_is_dropped(self):
         got = probe("box", "arp", "claim", "10.99.0.90", "--timeout", 400)
