@@ -1,9 +1,11 @@
-/* `box generate`: the man page and the completion scripts, for the build and for packagers.
+/* `box generate`: the man page, the completion scripts and the unit, for the build and for packagers.
  * Not for: users, who have them installed; hence hidden. */
+#include "base/memory.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/completion.h"
 #include "cli/manual.h"
+#include "stack/unit.h"
 
 static int run(struct context *context, struct error *err)
 {
@@ -12,17 +14,22 @@ static int run(struct context *context, struct error *err)
         manual_print(context->out);
         return 0;
     }
+    if (text_equal(what, "unit")) {
+        CLEANUP(freep) char *unit = unit_text(CLI_INSTALLED_PROGRAM);
+        (void)fputs(unit, context->out);
+        return 0;
+    }
     if (completion_print(what, context->out)) {
         return 0;
     }
-    return error_set(err, ERR_USAGE, "nothing to generate is called '%s': man, bash, zsh, fish", what);
+    return error_set(err, ERR_USAGE, "nothing to generate is called '%s': man, bash, zsh, fish, unit", what);
 }
 
 const struct command command_generate = {
     .name = "generate",
     .section = SECTION_OTHER,
     .arguments = "WHAT",
-    .summary = "print the man page (man) or a completion script (bash, zsh, fish)",
+    .summary = "print the man page (man), a completion (bash, zsh, fish) or the unit (unit)",
     .flags = HIDDEN,
     .run = run,
 };

@@ -9,6 +9,7 @@
 #include "stack/arm.h"
 #include "stack/names.h"
 #include "stack/table.h"
+#include "stack/unit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,36 +24,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define NAME      "watcher"
-#define UNIT_PATH "/etc/systemd/system/" STACK_UNIT
-#define LOG_PATH  STACK_RUN_DIRECTORY "/firewall.log"
-#define START_MS  10000
-
-static char *unit_text(const struct stack *stack)
-{
-    return xasprintf("# Made by box setup-host.\n"
-                     "[Unit]\n"
-                     "Description=The walls around boxes: the public internet and nothing else\n"
-                     "Documentation=man:box(1)\n"
-                     "# The daemon starts boxes by itself: the walls stand first.\n"
-                     "Before=incus.service\n"
-                     "After=nftables.service\n"
-                     "\n"
-                     "[Service]\n"
-                     "Type=notify\n"
-                     "ExecStart=%s firewall watch\n"
-                     "Restart=always\n"
-                     "RestartSec=1\n"
-                     "RuntimeDirectory=box\n"
-                     "RuntimeDirectoryPreserve=yes\n"
-                     "ProtectHome=read-only\n"
-                     "NoNewPrivileges=yes\n"
-                     "CapabilityBoundingSet=CAP_NET_ADMIN CAP_SYS_ADMIN CAP_CHOWN CAP_DAC_OVERRIDE\n"
-                     "\n"
-                     "[Install]\n"
-                     "WantedBy=multi-user.target incus.service\n",
-                     stack->program);
-}
+#define NAME     "watcher"
+#define LOG_PATH STACK_RUN_DIRECTORY "/firewall.log"
+#define START_MS 10000
 
 /* True where the process runs the very file at `program`: not an older one that was replaced under it. */
 static bool runs_program(pid_t pid, const char *program)
@@ -67,14 +41,13 @@ static int judge(struct stack *stack, json_t *changes, struct error *err)
 {
     pid_t watcher = arm_watcher();
     if (systemd_runs()) {
-        CLEANUP(freep) char *wanted = unit_text(stack);
-        CLEANUP(buffer_reset) struct buffer live = {0};
-        CLEANUP(error_reset) struct error failure = {0};
-        if (fd_read_file(UNIT_PATH, 65536, &live, &failure) < 0 && failure.code != ERR_NOT_FOUND) {
-            return error_move(err, &failure);
+        CLEANUP(freep) char *wanted = unit_text(stack->program);
+        CLEANUP(freep) char *live = NULL;
+        if (unit_read(&live, err) < 0) {
+            return -1;
         }
-        if (!text_equal(live.data, wanted)) {
-            table_change(changes, NAME, "unit " STACK_UNIT, live.data != NULL ? "other content" : NULL, "ours",
+        if (!text_equal(live, wanted)) {
+            table_change(changes, NAME, "unit " STACK_UNIT, live != NULL ? "other content" : NULL, "ours",
                          "after the next boot boxes have no network");
         } else if (!systemd_is_enabled(STACK_UNIT)) {
             table_change(changes, NAME, "unit " STACK_UNIT, "disabled", "enabled",
@@ -217,10 +190,9 @@ static int start_process(const char *program, struct narrator *narrator, struct 
 
 static int converge_service(struct stack *stack, struct error *err)
 {
-    CLEANUP(freep) char *text = unit_text(stack);
+    CLEANUP(freep) char *text = unit_text(stack->program);
     /* A watcher outside of the service holds the lock that the service needs. */
-    if ((!systemd_is_active(STACK_UNIT) && stop_process(err) < 0) ||
-        fd_write_file(UNIT_PATH, text, strlen(text), 0644, err) < 0 ||
+    if ((!systemd_is_active(STACK_UNIT) && stop_process(err) < 0) || unit_lay(text, err) < 0 ||
         systemd_control("daemon-reload", NULL, err) < 0 || systemd_control("enable", STACK_UNIT, err) < 0) {
         return -1;
     }
@@ -249,9 +221,13 @@ static int remove_watcher(struct stack *stack, struct narrator *narrator, struct
     static const char *const files[] = {"ports.json", "watch.pid", "firewall.log"};
     (void)stack;
     (void)narrator;
-    if (systemd_runs() && access(UNIT_PATH, F_OK) == 0) {
+    CLEANUP(freep) char *unit = NULL;
+    if (systemd_runs() && unit_read(&unit, err) < 0) {
+        return -1;
+    }
+    if (unit != NULL) {
         if (systemd_control("stop", STACK_UNIT, err) < 0 || systemd_control("disable", STACK_UNIT, err) < 0 ||
-            (unlink(UNIT_PATH) < 0 && errno != ENOENT) || systemd_control("daemon-reload", NULL, err) < 0) {
+            unit_remove(err) < 0 || systemd_control("daemon-reload", NULL, err) < 0) {
             return error_wrap(err, "cannot remove the unit " STACK_UNIT);
         }
     }
