@@ -9,14 +9,14 @@
 
 #include <errno.h>
 #include <nftables/libnftables.h>
+#include <stdio.h>
 #include <string.h>
 
 struct nft_library {
     struct nft_ctx *(*ctx_new)(uint32_t flags);
     void (*ctx_free)(struct nft_ctx *ctx);
-    int (*buffer_output)(struct nft_ctx *ctx);
+    FILE *(*set_output)(struct nft_ctx *ctx, FILE *file);
     int (*buffer_error)(struct nft_ctx *ctx);
-    const char *(*output)(struct nft_ctx *ctx);
     const char *(*error)(struct nft_ctx *ctx);
     void (*set_output_flags)(struct nft_ctx *ctx, unsigned int flags);
     int (*run)(struct nft_ctx *ctx, const char *text);
@@ -30,9 +30,8 @@ struct nft {
 static const struct library_symbol symbols[] = {
     LIBRARY_SYMBOL(struct nft_library, ctx_new, "nft_ctx_new"),
     LIBRARY_SYMBOL(struct nft_library, ctx_free, "nft_ctx_free"),
-    LIBRARY_SYMBOL(struct nft_library, buffer_output, "nft_ctx_buffer_output"),
+    LIBRARY_SYMBOL(struct nft_library, set_output, "nft_ctx_set_output"),
     LIBRARY_SYMBOL(struct nft_library, buffer_error, "nft_ctx_buffer_error"),
-    LIBRARY_SYMBOL(struct nft_library, output, "nft_ctx_get_output_buffer"),
     LIBRARY_SYMBOL(struct nft_library, error, "nft_ctx_get_error_buffer"),
     LIBRARY_SYMBOL(struct nft_library, set_output_flags, "nft_ctx_output_set_flags"),
     LIBRARY_SYMBOL(struct nft_library, run, "nft_run_cmd_from_buffer"),
@@ -45,8 +44,7 @@ int nft_open(struct nft **ret_nft, struct error *err)
         return -1;
     }
     nft->context = nft->library.ctx_new(NFT_CTX_DEFAULT);
-    if (nft->context == NULL || nft->library.buffer_output(nft->context) != 0 ||
-        nft->library.buffer_error(nft->context) != 0) {
+    if (nft->context == NULL || nft->library.buffer_error(nft->context) != 0) {
         return error_set(err, ERR_SYSTEM, "libnftables gave no context");
     }
     *ret_nft = steal(&nft);
@@ -86,45 +84,48 @@ static int fail(const char *words, struct error *err)
     return error_set(err, code, "nftables: %.*s", (int)strcspn(start, "\n"), start);
 }
 
-static int run(struct nft *nft, unsigned flags, const char *text, struct error *err)
+/* Runs the text with its output in memory of ours: the library's own buffer loses most of a long listing under the
+ * address sanitizer. The caller frees *ret_output. */
+static int run(struct nft *nft, unsigned flags, const char *text, char **ret_output, struct error *err)
 {
+    CLEANUP(freep) char *output = NULL;
+    size_t length = 0;
+    FILE *stream = open_memstream(&output, &length);
+    if (stream == NULL) {
+        return error_set_errno(err, errno, "cannot hold the output of nftables");
+    }
     nft->library.set_output_flags(nft->context, flags);
+    (void)nft->library.set_output(nft->context, stream);
     int status = nft->library.run(nft->context, text);
-    /* Reading empties the buffer: both are read each time. */
+    /* Never left with a stream that is closed. */
+    (void)nft->library.set_output(nft->context, stdout);
+    (void)fclose(stream);
+    /* Reading it empties the buffer. */
     const char *words = nft->library.error(nft->context);
     if (status != 0) {
-        (void)nft->library.output(nft->context);
         return fail(text_is_empty(words) ? "the transaction failed without a word" : words, err);
     }
+    *ret_output = steal(&output);
     return 0;
 }
 
 int nft_apply(struct nft *nft, const char *text, struct error *err)
 {
-    if (run(nft, 0, text, err) < 0) {
-        return -1;
-    }
-    (void)nft->library.output(nft->context);
-    return 0;
+    CLEANUP(freep) char *output = NULL;
+    return run(nft, 0, text, &output, err);
 }
 
 int nft_list(struct nft *nft, const char *command, char **ret_text, struct error *err)
 {
-    if (run(nft, NFT_CTX_OUTPUT_STATELESS | NFT_CTX_OUTPUT_TERSE, command, err) < 0) {
-        return -1;
-    }
-    *ret_text = xstrdup(nft->library.output(nft->context));
-    return 0;
+    return run(nft, NFT_CTX_OUTPUT_STATELESS | NFT_CTX_OUTPUT_TERSE, command, ret_text, err);
 }
 
 int nft_query(struct nft *nft, const char *command, json_t **ret_array, struct error *err)
 {
-    if (run(nft, NFT_CTX_OUTPUT_STATELESS | NFT_CTX_OUTPUT_JSON, command, err) < 0) {
-        return -1;
-    }
-    const char *text = nft->library.output(nft->context);
+    CLEANUP(freep) char *text = NULL;
     CLEANUP(json_freep) json_t *answer = NULL;
-    if (json_parse(text, strlen(text), "the listing of nftables", &answer, err) < 0) {
+    if (run(nft, NFT_CTX_OUTPUT_STATELESS | NFT_CTX_OUTPUT_JSON, command, &text, err) < 0 ||
+        json_parse(text, strlen(text), "the listing of nftables", &answer, err) < 0) {
         return -1;
     }
     json_t *array = json_object_get(answer, "nftables");
