@@ -1,0 +1,39 @@
+#ifndef BOX_BOX_MINT_H
+#define BOX_BOX_MINT_H
+
+#include "box/box.h"
+#include "box/limits.h"
+#include "box/template.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Minting a box: from a template to a machine that a person can use. */
+
+enum mint_kind {
+    MINT_ANY,       /* a VM where this host can run one, else a container */
+    MINT_VM,        /* --vm */
+    MINT_CONTAINER, /* --container */
+};
+
+struct mint_request {
+    const char *name;
+    const struct template *template;
+    struct limits limits;  /* chosen (limits_choose); borrowed texts */
+    enum mint_kind kind;
+    int64_t budget;        /* milliseconds that its first boot may take */
+    const char *version;   /* of this box, for the stamp */
+};
+
+/* Creates, starts, waits until it is usable. Each step is narrated.
+ *
+ * The creating request carries the tag, TAG_STATE_MINTING and a random id; what fails before the guest has booted, and a
+ * Ctrl-C at any moment, is cleaned up behind: an instance is only ever deleted where it carries this mint's id, so the loser of two mints
+ * of one name touches nothing. What fails in the guest is kept as TAG_STATE_FAILED with its reason, and is an error
+ * all the same. ERR_EXISTS where the name is taken; ERR_STATE where the host is not set up, or no image is there. */
+int mint_run(struct client *client, const struct mint_request *request, struct narrator *narrator,
+             struct box **ret_box, struct error *err);
+
+#define MINT_BUDGET_DEFAULT_S (20 * 60)
+
+#endif
