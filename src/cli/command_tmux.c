@@ -39,9 +39,9 @@ const struct command command_tmux = {
     .section = SECTION_DAILY,
     .arguments = "BOX [SESSION]",
     .summary = "attach to a tmux session in a box, or begin one",
-    .help = "The session is 'main' unless you name one. It goes on when you detach (Ctrl-B d),\n"
-            "when the terminal is closed and when the connection breaks: the same command\n"
-            "attaches again. It ends with its last shell, or with the box.\n",
+    .help = "The session is 'main' unless you name one. It goes on when you detach (Ctrl-B\n"
+            "d), when the terminal is closed and when the connection breaks: the same\n"
+            "command attaches again. It ends with its last shell, or with the box.\n",
     .flags = NEEDS_BOX | NEEDS_RUNNING | NEEDS_TERMINAL,
     .run = run,
     .also = "attach screen",

@@ -30,7 +30,7 @@ static void suggests_what_is_near_and_nothing_else(void **state)
         {"verison", "did you mean: box version"},
         {"enter", "did you mean: box shell"},
         {"lxc", "did you mean: box incus"},
-        {"quux", "all commands: box help"},
+        {"qqqqq", "all commands: box help"},
         {"generat", "all commands: box help"},
     };
     for (size_t i = 0; i < ARRAY_LENGTH(typed); i++) {
