@@ -41,8 +41,7 @@ CONTROL_MAC = "52:54:00:b0:c5:01"
 FILES = {
     "etc/hostname": (0o644, "machine\n"),
     "etc/hosts": (0o644, "127.0.0.1 localhost\n127.0.1.1 machine\n::1 localhost\n"),
-    "etc/fstab": (0o644, "LABEL=machine / ext4 defaults,noatime 0 1\n"
-                   "/dev/disk/by-id/virtio-given /media/given squashfs ro,nofail,x-systemd.device-timeout=20s 0 0\n"),
+    "etc/fstab": (0o644, "LABEL=machine / ext4 defaults,noatime 0 1\n"),
     "etc/modules-load.d/machine.conf": (0o644, "vhost_vsock\nkvm_amd\nqemu_fw_cfg\n"),
     "etc/ssh/sshd_config.d/machine.conf": (0o644, "PasswordAuthentication no\nUseDNS no\nMaxSessions 100\nMaxStartups 100\nHostKey /etc/ssh/ssh_host_ed25519_key\n"),
     # The link to whoever steers the machine: no gateway, so that nothing of it is an uplink.
@@ -55,6 +54,8 @@ After=multi-user.target ssh.service
 
 [Service]
 Type=oneshot
+# By hand, not by fstab: whether there is such a disk is known only now.
+ExecStart=/bin/sh -c 'disk=/dev/disk/by-id/virtio-given; [ ! -e $disk ] || { mkdir -p /media/given && mount -o ro $disk /media/given; }'
 ExecStart=/bin/sh -c 'echo "ready $(cat /proc/sys/kernel/random/boot_id)" >/dev/virtio-ports/box.ready'
 
 [Install]
@@ -137,6 +138,15 @@ def mirror():
     raise MachineError("no apt source of this machine is a Debian mirror. Name one: BOX_MIRROR=http://... lab/machine up")
 
 
+def sources():
+    """The apt sources of the machine: the mirrors of the one that it runs on, for its own suite."""
+    rows = ["deb %s %s main" % (mirror(), SUITE)]
+    security = [uri for uri, suites, _ in stanzas() if any(suite.endswith("-security") for suite in suites)]
+    if security and not os.environ.get("BOX_MIRROR"):
+        rows.append("deb %s %s-security main" % (security[0], SUITE))
+    return "".join(row + "\n" for row in rows)
+
+
 def quiet_run(argv, log, budget, doing):
     """Runs one step of the build at the lowest priority, its words in the log, a sign of life every 10 s."""
     begun = time.monotonic()
@@ -164,7 +174,7 @@ def quiet_run(argv, log, budget, doing):
 
 def lay(root):
     """The files over the packages. Called by mmdebstrap's customize hook, with the new system's root."""
-    for path, (mode, content) in FILES.items():
+    for path, (mode, content) in dict(FILES, **{"etc/apt/sources.list": (0o644, sources())}).items():
         target = os.path.join(root, path)
         os.makedirs(os.path.dirname(target), exist_ok=True)
         with open(target, "w", encoding="utf-8") as out:
