@@ -37,6 +37,11 @@ class Boxes:
         self.lab.must(["incus", "exec", name, "--", "/bin/sh", "-c",
                        "cat > /etc/lease; chmod 755 /etc/lease; ip link set eth0 up"], input=LEASE)
 
+    def make(self, name, *config):
+        """One that is not started: for tests of what is said of it. `config` as "user.box.template=x"."""
+        pairs = [word for pair in ("user.box=1", *config) for word in ("--config", pair)]
+        self.lab.must(["incus", "init", ALIAS, name, "--profile", "box-net", *pairs])
+
     def shell(self, name, script, timeout=60):
         return self.lab.run(["incus", "exec", name, "--", "/bin/sh", "-c", "PATH=/bin; " + script], timeout=timeout)
 
