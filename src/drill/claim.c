@@ -6,7 +6,7 @@
 #include "drill/phases.h"
 
 const struct claim_table *const claim_tables[] = {
-    &semantics_table, &surface_table, &isolation_table, &teardown_table, NULL,
+    &semantics_table, &surface_table, &isolation_table, &hardening_table, &teardown_table, NULL,
 };
 
 const struct claim *claim_find(const char *id, const struct claim_table **ret_table)

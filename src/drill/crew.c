@@ -13,52 +13,55 @@
 #include "incus/instance.h"
 #include "incus/operation.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { MINT_BUDGET_MS = 300000, DELETE_BUDGET_MS = 60000, MOST_BOXES = 4, FILE_CEILING = 1 << 20, PROBE_CEILING = 4 << 20 };
+enum { MINT_BUDGET_MS = 300000, DELETE_BUDGET_MS = 60000, MOST_BOXES = 4, PROBE_CEILING = 4 << 20 };
 
 static const char *const roles[MOST_BOXES] = {"box", "peer", "spare", "other"};
 
-/* The list of names ----------------------------------------------------------------------------------------------- */
+/* The names that drills wrote down: one empty file each, so that trials side by side never lose one. */
+#define MADE_DIRECTORY CREW_DIRECTORY "/made"
 
-static json_t *read_list(void)
+static char *note_path(const char *kind, const char *name)
 {
-    CLEANUP(buffer_reset) struct buffer text = {0};
-    json_t *list = NULL;
-
-    if (fd_read_file(CREW_FILE, FILE_CEILING, &text, NULL) < 0 ||
-        json_parse(text.data, text.length, CREW_FILE, &list, NULL) < 0) {
-        return json_array();
-    }
-    return list;
+    return xasprintf("%s/%s.%s", MADE_DIRECTORY, kind, name);
 }
 
 int crew_note(const char *kind, const char *name, struct error *err)
 {
-    CLEANUP(json_freep) json_t *list = read_list();
+    CLEANUP(freep) char *path = note_path(kind, name);
 
-    json_array_append_new(list, json_pack("{s:s, s:s}", "kind", kind, "name", name));
-    CLEANUP(freep) char *text = json_write(list, JSON_INDENT(1));
-    if (fd_make_directories(CREW_DIRECTORY, 0700, err) < 0 ||
-        fd_write_file(CREW_FILE, text, strlen(text), 0600, err) < 0) {
+    if (strchr(name, '/')) {
+        return error_set(err, ERR_USAGE, "\"%s\" is no name", name);
+    }
+    if (fd_make_directories(MADE_DIRECTORY, 0700, err) < 0 || fd_write_file(path, "", 0, 0600, err) < 0) {
         return error_wrap(err, "noting what the drill makes");
     }
     return 0;
 }
 
-static bool is_noted(const json_t *list, const char *kind, const char *name)
+static bool is_noted(const char *kind, const char *name)
 {
-    const json_t *row;
-    size_t at;
+    CLEANUP(freep) char *path = note_path(kind, name);
 
-    json_array_foreach((json_t *)list, at, row) {
-        if (text_equal(json_text(row, "kind"), kind) && text_equal(json_text(row, "name"), name)) {
-            return true;
+    return !strchr(name, '/') && access(path, F_OK) == 0;
+}
+
+static void forget_all(void)
+{
+    DIR *directory = opendir(MADE_DIRECTORY);
+
+    for (struct dirent *entry; directory && (entry = readdir(directory));) {
+        if (entry->d_name[0] != '.') {
+            (void)unlinkat(dirfd(directory), entry->d_name, 0);
         }
     }
-    return false;
+    if (directory) {
+        (void)closedir(directory);
+    }
 }
 
 /* Minting --------------------------------------------------------------------------------------------------------- */
@@ -194,7 +197,7 @@ int crew_strip(const struct ground *ground, struct client *client, const char *i
 
 /* Removing -------------------------------------------------------------------------------------------------------- */
 
-static int leftover_instances(struct client *client, const json_t *list, struct argv *names, struct error *err)
+static int leftover_instances(struct client *client, struct argv *names, struct error *err)
 {
     CLEANUP(json_freep) json_t *instances = NULL;
     const json_t *row;
@@ -207,7 +210,7 @@ static int leftover_instances(struct client *client, const json_t *list, struct 
         const char *name = json_text(row, "name");
         bool tagged = tag_value(row, CREW_TAG) != NULL;
         /* A name alone never decides: it has to be one that a drill wrote down. */
-        if (name && (tagged || (text_starts_with(name, CREW_PREFIX) && is_noted(list, "instance", name)))) {
+        if (name && (tagged || (text_starts_with(name, CREW_PREFIX) && is_noted("instance", name)))) {
             argv_push_format(names, "instance %s", name);
         }
     }
@@ -226,13 +229,12 @@ static void leftover_object(struct client *client, const char *kind, const char 
 
 int crew_leftovers(struct client *client, struct argv *ret_names, struct error *err)
 {
-    CLEANUP(json_freep) json_t *list = read_list();
-
-    if (leftover_instances(client, list, ret_names, err) < 0) {
+    if (leftover_instances(client, ret_names, err) < 0) {
         return -1;
     }
     leftover_object(client, "profile", CREW_PROFILE, ret_names);
     leftover_object(client, "network", CREW_NETWORK, ret_names);
+    leftover_object(client, "network-acl", CREW_ACL, ret_names);
     return 0;
 }
 
@@ -271,6 +273,6 @@ int crew_remove(struct client *client, struct narrator *narrator, struct error *
         CLEANUP(freep) char *which = argv_join(&left, ", ");
         return error_set(err, ERR_STATE, "these could not be removed: %s", which);
     }
-    (void)unlink(CREW_FILE);
+    forget_all();
     return 0;
 }

@@ -240,7 +240,7 @@ static int clear_the_ground(struct run *run, struct error *err)
 
 static bool wants_boxes(const struct drill_options *options)
 {
-    return !options->phases || strpbrk(options->phases, "ABCEMT");
+    return !options->phases || strpbrk(options->phases, "ABCDEMT");
 }
 
 static int rehearse(struct run *run, struct error *err)

@@ -346,8 +346,8 @@ void havoc_flows(struct trial *trial)
         trial_say(trial, VERDICT_NOT_JUDGED, "thousands of flows are not sent into the real internet: this needs a lab");
         return;
     }
-    if (!siegecraft_probe(trial, "control", "host: flows {web} 7 --count 3000 --timeout 4500", &control) ||
-        !siegecraft_probe(trial, "attack", "box: flows {web} 7 --count 3000 --timeout 4500", &attack)) {
+    if (!siegecraft_probe(trial, "attack", "box: flows {web} 7 --count 2600 --per-second 1300 --timeout 4500", &attack) ||
+        !siegecraft_probe(trial, "control", "host: flows {web} 7 --count 2600 --per-second 1300 --timeout 5000", &control)) {
         return;
     }
     int64_t answered = json_number(attack.evidence, "answered", 0);
@@ -357,7 +357,7 @@ void havoc_flows(struct trial *trial)
     } else if (answered > FLOW_LIMIT + FLOW_LIMIT / 10) {
         trial_say(trial, VERDICT_BROKEN, "%lld flows were answered", (long long)answered);
     } else {
-        trial_say(trial, VERDICT_HOLDS, "%lld of 3000 were answered, where this host itself has %lld", (long long)answered,
+        trial_say(trial, VERDICT_HOLDS, "%lld of 2600 were answered, where this host itself has %lld", (long long)answered,
                   (long long)could);
     }
 }
