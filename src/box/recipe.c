@@ -70,6 +70,7 @@ static const struct recipe_entry trixie_entries[] = {
      "ssh_genkeytypes: [ ed25519, ecdsa ]\n"
      "ssh: { emit_keys_to_console: false }\n"
      "no_ssh_fingerprints: true\n"
+     "ssh_quiet_keygen: true\n"
      "locale: false\n"},
     {RECIPE_MASK, "ssh.service"},
     {RECIPE_MASK, "ssh.socket"},
