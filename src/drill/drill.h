@@ -14,6 +14,7 @@ struct drill_options {
     const char *phases;        /* letters, "C" or "ABC"; NULL: all */
     const char *claim;         /* only this claim (and its phase's baseline), or NULL */
     const char *template_name; /* of the boxes; NULL: blank */
+    bool container;            /* containers, also where this host runs VMs */
     bool keep_boxes;
 };
 

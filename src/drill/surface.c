@@ -372,7 +372,7 @@ static const struct claim claims[] = {
     {"B21", "version says which box this is", .run = claim_command, .argument = "0|out|^box [0-9]|version"},
     {"B22", "help lists the commands", .run = claim_command, .argument = "0|out|exec|help"},
     {"B23", "help of a command describes it", .run = claim_command, .argument = "0|out|exec|help exec"},
-    {"B24", "A typo is refused with the nearest command", .run = claim_command, .argument = REFUSES "lsit.*list|lsit"},
+    {"B24", "A typo is refused with the nearest command", .run = claim_command, .argument = REFUSES "did you mean: box list|lsit"},
     {"B25", "An unknown option is refused", .run = claim_command, .argument = REFUSES "--frobnicate|list --frobnicate"},
     {"B26", "A missing argument is refused", .run = claim_command, .argument = REFUSES "box|info"},
     {"B27", "A name that breaks the rule is refused", .run = claim_command, .argument = REFUSES "name|new --name -bad- --template blank"},
