@@ -4,8 +4,8 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "cli/command.h"
-#include "cli/confirm.h"
 #include "cli/commands.h"
+#include "cli/confirm.h"
 #include "drill/answers.h"
 #include "drill/claim.h"
 #include "drill/drill.h"
@@ -24,6 +24,7 @@ static const struct option_row options[] = {
     {.name = "phase", .kind = OPTION_TEXT, .value = "LETTERS", .help = "only these phases: A B C D T"},
     {.name = "claim", .kind = OPTION_TEXT, .value = "ID", .help = "only this claim and its phase's baseline"},
     {.name = "template", .kind = OPTION_TEXT, .value = "TEMPLATE", .help = "of the boxes that are made (blank)"},
+    {.name = "container", .kind = OPTION_FLAG, .help = "make containers, also where this host runs VMs"},
     {.name = "keep-boxes", .kind = OPTION_FLAG, .help = "leave the boxes for a look; the next drill removes them"},
     {.name = "json", .kind = OPTION_TEXT, .value = "FILE", .help = "write the report as JSON"},
     {.name = "report", .kind = OPTION_TEXT, .value = "FILE", .help = "write the report as one HTML page"},
@@ -80,12 +81,14 @@ static int ask(struct context *context, struct error *err)
         return 0;
     }
     if (!isatty(STDIN_FILENO)) {
-        (void)error_set(err, ERR_USAGE, "the drill makes boxes, a network and a profile on this host, and attacks it from "
-                                        "them; without a terminal it cannot ask");
+        (void)error_set(err, ERR_USAGE,
+                        "the drill makes boxes, a network and a profile on this host, and attacks it from "
+                        "them; without a terminal it cannot ask");
         return error_remedy(err, "say so with --yes, or drill in a lab: box drill --lab");
     }
-    return confirm(context, err, "drill this host: make boxes, a network and a profile on it, attack it from them, stop the "
-                                 "watcher for some seconds, and remove what was made");
+    return confirm(context, err,
+                   "drill this host: make boxes, a network and a profile on it, attack it from them, stop the "
+                   "watcher for some seconds, and remove what was made");
 }
 
 static void pass_on(const struct context *context, const char *phases, struct argv *arguments)
@@ -127,6 +130,7 @@ static int drill(struct context *context, const char *phases, json_t **ret_repor
         .phases = phases,
         .claim = option_text(&context->options, "claim"),
         .template_name = option_text(&context->options, "template"),
+        .container = option_given(&context->options, "container"),
         .keep_boxes = option_given(&context->options, "keep-boxes"),
     };
     CLEANUP(argv_reset) struct argv arguments = {0};
@@ -173,7 +177,8 @@ static int run(struct context *context, struct error *err)
     if (drill(context, phases, &report, err) < 0 || write_files(context, report, err) < 0) {
         return -1;
     }
-    CLEANUP(freep) char *text = option_given(&context->options, "answers") ? answers_write(report) : answers_summary(report);
+    CLEANUP(freep)
+    char *text = option_given(&context->options, "answers") ? answers_write(report) : answers_summary(report);
     (void)fprintf(context->out, "%s", text);
     drill_counts(report, counts);
     context->status = verdict_exit_status(counts, option_given(&context->options, "strict"));

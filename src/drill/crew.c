@@ -70,6 +70,7 @@ struct mint {
     const struct ground *ground;
     char name[64];
     const char *template_name;
+    bool container;
     char *log;
 };
 
@@ -88,7 +89,13 @@ static json_t *mint_one(void *context)
     CLEANUP(error_reset) struct error err = {0};
     CLEANUP(process_result_reset) struct process_result result = {0};
     CLEANUP(fd_closep) int log = open(mint->log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    const char *const words[] = {mint->ground->program, "new", "--name", mint->name, "--template", mint->template_name,
+    const char *const words[] = {mint->ground->program,
+                                 "new",
+                                 "--name",
+                                 mint->name,
+                                 "--template",
+                                 mint->template_name,
+                                 mint->container ? "--container" : NULL,
                                  NULL};
     struct process_options options = {.budget = MINT_BUDGET_MS, .line = write_line, .context = &log};
 
@@ -148,7 +155,7 @@ static void minted(void *context, size_t index, const json_t *answer, const char
 }
 
 int crew_mint(struct ground *ground, struct client *client, const char *id, unsigned count, const char *template_name,
-              struct narrator *narrator, struct argv *ret_failures, struct error *err)
+              bool container, struct narrator *narrator, struct argv *ret_failures, struct error *err)
 {
     struct mint mints[MOST_BOXES] = {0};
     struct pool_job jobs[MOST_BOXES] = {0};
@@ -161,6 +168,7 @@ int crew_mint(struct ground *ground, struct client *client, const char *id, unsi
         (void)snprintf(mints[i].name, sizeof(mints[i].name), CREW_PREFIX "%c-%s", 'a' + (int)i, id);
         mints[i].ground = ground;
         mints[i].template_name = template_name;
+        mints[i].container = container;
         mints[i].log = xasprintf("%s/mint-%s.log", ground->directory, mints[i].name);
         jobs[i] = (struct pool_job){.work = mint_one, .context = &mints[i], .budget = MINT_BUDGET_MS + 5000};
         result = crew_note("instance", mints[i].name, err);
@@ -206,7 +214,8 @@ static int leftover_instances(struct client *client, struct argv *names, struct 
     if (instance_list(client, NULL, &instances, err) < 0) {
         return -1;
     }
-    json_array_foreach(instances, at, row) {
+    json_array_foreach(instances, at, row)
+    {
         const char *name = json_text(row, "name");
         bool tagged = tag_value(row, CREW_TAG) != NULL;
         /* A name alone never decides: it has to be one that a drill wrote down. */

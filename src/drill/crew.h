@@ -8,8 +8,8 @@
 #include <stdbool.h>
 
 /* What the drill makes for itself on a daemon, how it is known again, and how it goes away. Everything carries
- * CREW_TAG from the first moment it can, and its name is noted below CREW_DIRECTORY before it exists; doctor and the next drill
- * find what an interrupted one left behind by either. */
+ * CREW_TAG from the first moment it can, and its name is noted below CREW_DIRECTORY before it exists; doctor and the
+ * next drill find what an interrupted one left behind by either. */
 #define CREW_TAG       "user.box.drill" /* the id of the run that made it */
 #define CREW_PREFIX    "drill-"
 #define CREW_DIRECTORY "/var/lib/box/drill"
@@ -19,9 +19,10 @@
 
 /* The mints of a run: boxes named drill-a-ID, drill-b-ID, ..., made side by side by `box new`, each with a log of its
  * own in the run's directory. Their facts go to the ground as "box", "peer", "spare". A box that cannot be made is a
- * fact that is missing; `ret_failures` says why, one sentence each. ERR_INTERRUPTED on Ctrl-C. */
+ * fact that is missing; `ret_failures` says why, one sentence each. ERR_INTERRUPTED on Ctrl-C.
+ * `container`: containers, also where the host would make VMs. */
 int crew_mint(struct ground *ground, struct client *client, const char *id, unsigned count, const char *template_name,
-              struct narrator *narrator, struct argv *ret_failures, struct error *err);
+              bool container, struct narrator *narrator, struct argv *ret_failures, struct error *err);
 
 /* Notes a name before the thing is made, so that nothing of ours is ever nobody's. Trials may do so side by side. */
 int crew_note(const char *kind, const char *name, struct error *err);

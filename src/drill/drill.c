@@ -66,11 +66,13 @@ bool drill_host_is_set_up(struct client *client)
 void drill_counts(const json_t *report, unsigned ret_counts[4])
 {
     for (int verdict = 0; verdict < 4; verdict++) {
-        ret_counts[verdict] = (unsigned)json_number(json_object_get(report, "counts"), verdict_name((enum verdict)verdict), 0);
+        ret_counts[verdict] =
+            (unsigned)json_number(json_object_get(report, "counts"), verdict_name((enum verdict)verdict), 0);
     }
 }
 
-/* Trying a table ---------------------------------------------------------------------------------------------------- */
+/* Trying a table ----------------------------------------------------------------------------------------------------
+ */
 
 static json_t *try_claim(void *context)
 {
@@ -102,7 +104,9 @@ static int try_batch(struct batch *batch, struct error *err)
     for (size_t i = 0; i < batch->count; i++) {
         const struct claim *claim = batch->claims[i];
         tasks[i] = (struct task){claim, batch->run->ground, claim->budget ? claim->budget : batch->table->budget};
-        jobs[i] = (struct pool_job){.work = try_claim, .context = &tasks[i], .budget = tasks[i].budget + MARGIN_MS,
+        jobs[i] = (struct pool_job){.work = try_claim,
+                                    .context = &tasks[i],
+                                    .budget = tasks[i].budget + MARGIN_MS,
                                     .alone = (claim->flags & CLAIM_ALONE) != 0};
     }
     return pool_run(jobs, batch->count, SLOTS, batch->run->narrator, tried, batch, err);
@@ -183,13 +187,14 @@ static int run_phase(struct run *run, const struct claim_table *table, struct er
         return -1;
     }
     double seconds = (double)(clock_now() - begun) / 1000;
-    json_array_append_new(run->record.phases, json_pack("{s:s, s:s, s:f}", "phase", phase, "title", table->title,
-                                                        "seconds", seconds));
+    json_array_append_new(run->record.phases,
+                          json_pack("{s:s, s:s, s:f}", "phase", phase, "title", table->title, "seconds", seconds));
     narrate_done(run->narrator, "%.1f s", seconds);
     return 0;
 }
 
-/* The whole --------------------------------------------------------------------------------------------------------- */
+/* The whole ---------------------------------------------------------------------------------------------------------
+ */
 
 static int take_lock(struct run *run, struct error *err)
 {
@@ -254,12 +259,13 @@ static int rehearse(struct run *run, struct error *err)
     ground_set(run->ground, "run", run->id);
     ground_set(run->ground, "template", template_name);
     if (!ground_fact(run->ground, "vms")) {
-        narrate_warn(run->narrator, "this host runs no VM: the boxes are containers, and the trust boundary of a VM was "
-                                    "NOT validated");
+        narrate_warn(run->narrator,
+                     "this host runs no VM: the boxes are containers, and the trust boundary of a VM was "
+                     "NOT validated");
         argv_push(&run->notes, "This host runs no VM: the trust boundary of a VM was NOT validated.");
     }
     if (wants_boxes(run->options) && crew_mint(run->ground, run->client, run->id, CREW_SIZE, template_name,
-                                               run->narrator, &run->notes, err) < 0) {
+                                               run->options->container, run->narrator, &run->notes, err) < 0) {
         return -1;
     }
     for (size_t i = 0; claim_tables[i]; i++) {
