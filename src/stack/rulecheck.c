@@ -225,16 +225,22 @@ static char *live_elements(const json_t *listing, const struct ruleset_set *set)
     return sorted(&live);
 }
 
-/* Compares the elements of the sets of one family. */
-static char *compare_elements(const json_t *listing, const struct ruleset *ruleset, const char *family,
-                              enum ruleset_copy copy)
+/* Compares the elements of the sets of one family. Set by set: in a listing of a whole table libnftables 1.0.6 writes
+ * the flags of an owned one from memory that it has freed. */
+static int compare_elements(struct nft *nft, const struct ruleset *ruleset, const char *family, enum ruleset_copy copy,
+                            char **ret_difference, struct error *err)
 {
     for (size_t i = 0; i < RULESET_SET_COUNT; i++) {
         const struct ruleset_set *set = &ruleset_sets[i];
+        CLEANUP(argv_reset) struct argv wanted = {0};
+        CLEANUP(json_freep) json_t *listing = NULL;
         if (!text_equal(set->family, family)) {
             continue;
         }
-        CLEANUP(argv_reset) struct argv wanted = {0};
+        CLEANUP(freep) char *command = xasprintf("list set %s %s %s", family, ruleset_table(copy), set->name);
+        if (nft_query(nft, command, &listing, err) < 0) {
+            return -1;
+        }
         set->list(ruleset, &wanted);
         for (size_t k = 0; k < wanted.count; k++) {
             drop_quotes(wanted.items[k]);
@@ -242,40 +248,46 @@ static char *compare_elements(const json_t *listing, const struct ruleset *rules
         CLEANUP(freep) char *want = sorted(&wanted);
         CLEANUP(freep) char *have = live_elements(listing, set);
         if (strcmp(want, have) != 0) {
-            return xasprintf("set %s %s %s holds {%s} where {%s} belongs", family, ruleset_table(copy), set->name, have,
-                             want);
+            *ret_difference = xasprintf("set %s %s %s holds {%s} where {%s} belongs", family, ruleset_table(copy),
+                                        set->name, have, want);
+            return 0;
         }
     }
-    return NULL;
+    *ret_difference = NULL;
+    return 0;
+}
+
+/* One of the three tables: rules first, for a set can only be read where it exists. */
+static int compare_table(struct nft *nft, const struct rulecheck *check, const struct ruleset *ruleset, size_t family,
+                         enum ruleset_copy copy, char **ret_difference, struct error *err)
+{
+    CLEANUP(freep) char *command = list_command(family, copy);
+    CLEANUP(freep) char *listing = NULL;
+    if (nft_list(nft, command, &listing, err) < 0) {
+        return -1;
+    }
+    CLEANUP(freep) char *bare = without_owner(listing);
+    if (strcmp(bare, check->listings[family]) != 0) {
+        *ret_difference = describe(ruleset_families[family], copy, check->listings[family], bare);
+        return 0;
+    }
+    return compare_elements(nft, ruleset, ruleset_families[family], copy, ret_difference, err);
 }
 
 int rulecheck_compare(struct nft *nft, const struct rulecheck *check, const struct ruleset *ruleset,
                       enum ruleset_copy copy, char **ret_difference, struct error *err)
 {
-    for (size_t i = 0; i < ARRAY_LENGTH(ruleset_families); i++) {
-        CLEANUP(freep) char *command = list_command(i, copy);
-        CLEANUP(freep) char *listing = NULL;
-        CLEANUP(json_freep) json_t *elements = NULL;
+    char *difference = NULL;
+    for (size_t i = 0; i < ARRAY_LENGTH(ruleset_families) && difference == NULL; i++) {
         CLEANUP(error_reset) struct error failure = {0};
-        if (nft_list(nft, command, &listing, &failure) < 0 || nft_query(nft, command, &elements, &failure) < 0) {
+        if (compare_table(nft, check, ruleset, i, copy, &difference, &failure) < 0) {
             if (failure.code != ERR_NOT_FOUND) {
                 return error_move(err, &failure);
             }
-            *ret_difference = xasprintf("table %s %s is absent", ruleset_families[i], ruleset_table(copy));
-            return 0;
-        }
-        CLEANUP(freep) char *bare = without_owner(listing);
-        if (strcmp(bare, check->listings[i]) != 0) {
-            *ret_difference = describe(ruleset_families[i], copy, check->listings[i], bare);
-            return 0;
-        }
-        char *difference = compare_elements(elements, ruleset, ruleset_families[i], copy);
-        if (difference != NULL) {
-            *ret_difference = difference;
-            return 0;
+            difference = xasprintf("table %s %s is absent", ruleset_families[i], ruleset_table(copy));
         }
     }
-    *ret_difference = NULL;
+    *ret_difference = difference;
     return 0;
 }
 
