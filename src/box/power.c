@@ -57,7 +57,8 @@ static int require_contract(const struct box *box, struct error *err)
     }
     CLEANUP(freep) char *list = argv_join(&deviations, "; ");
     error_set(err, ERR_CONTRACT, "the box %s is off its isolation contract: %s", box->name, list);
-    return error_remedy(err, "see: box info %s; take it back through the hatch: box incus %s -- ...", box->name, box->name);
+    return error_remedy(err, "see: box info %s; take it back through the hatch: box incus %s -- ...", box->name,
+                        box->name);
 }
 
 int power_start(struct client *client, const struct box *box, struct narrator *narrator, bool *ret_started,

@@ -12,9 +12,9 @@
 #define POWER_ARM_BUDGET    15000 /* milliseconds that a started box's port may take to be armed */
 
 /* Starts a box and waits until its port is armed, narrating both. A box that runs already is success (`ret_started` is
- * false, the port is looked at all the same); a frozen one is thawed. ERR_CONTRACT, before any request, where it is off the
- * contract. ERR_STATE where it started and its port is not armed: then it has no network, and the remedy says what to do;
- * the box keeps running. */
+ * false, the port is looked at all the same); a frozen one is thawed. ERR_CONTRACT, before any request, where it is off
+ * the contract. ERR_STATE where it started and its port is not armed: then it has no network, and the remedy says what
+ * to do; the box keeps running. */
 int power_start(struct client *client, const struct box *box, struct narrator *narrator, bool *ret_started,
                 struct error *err);
 

@@ -1,6 +1,6 @@
 /* Removing a box, and what a failed mint has left.
- * Not for asking first (src/cli). The tag is looked at again immediately before: between a question and its answer another
- * instance may have taken the name. */
+ * Not for asking first (src/cli). The tag is looked at again immediately before: between a question and its answer
+ * another instance may have taken the name. */
 #include "box/remove.h"
 
 #include "base/clock.h"
@@ -32,7 +32,7 @@ static int stop(struct client *client, const char *name, struct narrator *narrat
     return error_move(err, &cause);
 }
 
-static int delete(struct client *client, const char *name, struct error *err)
+static int delete (struct client *client, const char *name, struct error *err)
 {
     CLEANUP(error_reset) struct error cause = {0};
 
@@ -48,7 +48,7 @@ static int stop_and_delete(struct client *client, const json_t *instance, const 
     if (!text_equal(json_text(instance, "status"), "Stopped") && stop(client, name, narrator, err) < 0) {
         return -1;
     }
-    return delete(client, name, err);
+    return delete (client, name, err);
 }
 
 /* The daemon's object as it is now; 0 where there is none. */
@@ -95,8 +95,10 @@ static char *running_operation(const json_t *operations, const char *name)
     json_t *operation, *resource;
     size_t i, j;
 
-    json_array_foreach(json_object_get(operations, "running"), i, operation) {
-        json_array_foreach(json_path(operation, "resources", "instances", NULL), j, resource) {
+    json_array_foreach(json_object_get(operations, "running"), i, operation)
+    {
+        json_array_foreach(json_path(operation, "resources", "instances", NULL), j, resource)
+        {
             const char *text = json_string_value(resource);
             const char *id = json_text(operation, "id");
 

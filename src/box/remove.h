@@ -14,9 +14,10 @@
  * stopped and tagged. */
 int remove_box(struct client *client, const struct box *box, struct narrator *narrator, struct error *err);
 
-/* Cleans up behind a mint that failed or was interrupted: waits for what the daemon still does with the name, then removes
- * the instance where it carries the tag and this mint's id, and only then. Anything else, and none at all, stays as it
- * is and is success. `*ret_removed` tells whether there was one. The caller masks a Ctrl-C (cancel_mask). */
+/* Cleans up behind a mint that failed or was interrupted: waits for what the daemon still does with the name, then
+ * removes the instance where it carries the tag and this mint's id, and only then. Anything else, and none at all,
+ * stays as it is and is success. `*ret_removed` tells whether there was one. The caller masks a Ctrl-C (cancel_mask).
+ */
 int remove_minted(struct client *client, const char *name, const char *mint_id, struct narrator *narrator,
                   bool *ret_removed, struct error *err);
 

@@ -59,14 +59,14 @@ static void print_json(struct context *context, const struct box *box, const str
 {
     CLEANUP(json_freep) json_t *value = portrait_json(box);
     CLEANUP(json_freep)
-    json_t *more = json_pack(
-        "{s:s?, s:s?, s:{s:s?, s:s?}, s:s?, s:s?, s:{s:s?, s:s?, s:s?}, s:b, s:o, s:s?}", "home", box->home, "mac",
-        box->hwaddr, "image", "alias", tag_value(box->instance, TAG_IMAGE), "fingerprint",
-        tag_value(box->instance, TAG_FINGERPRINT), "version", tag_value(box->instance, TAG_VERSION), "origin",
-        tag_value(box->instance, TAG_ORIGIN), "limits", "cpu", config(box, "limits.cpu"), "memory",
-        config(box, "limits.memory"), "disk", disk(box), "autostart", text_equal(config(box, "boot.autostart"), "true"),
-        "armed", port->known ? json_boolean(port->armed) : json_null(), "port",
-        text_is_empty(port->reason) ? NULL : port->reason);
+    json_t *more = json_pack("{s:s?, s:s?, s:{s:s?, s:s?}, s:s?, s:s?, s:{s:s?, s:s?, s:s?}, s:b, s:o, s:s?}", "home",
+                             box->home, "mac", box->hwaddr, "image", "alias", tag_value(box->instance, TAG_IMAGE),
+                             "fingerprint", tag_value(box->instance, TAG_FINGERPRINT), "version",
+                             tag_value(box->instance, TAG_VERSION), "origin", tag_value(box->instance, TAG_ORIGIN),
+                             "limits", "cpu", config(box, "limits.cpu"), "memory", config(box, "limits.memory"), "disk",
+                             disk(box), "autostart", text_equal(config(box, "boot.autostart"), "true"), "armed",
+                             port->known ? json_boolean(port->armed) : json_null(), "port",
+                             text_is_empty(port->reason) ? NULL : port->reason);
 
     (void)json_object_update(value, more);
     context_print_json(context, value);
@@ -85,12 +85,14 @@ static void print_birth(struct listing *table, const struct box *box)
     const char *fingerprint = tag_value(box->instance, TAG_FINGERPRINT);
     const char *version = tag_value(box->instance, TAG_VERSION);
     CLEANUP(freep) char *age = portrait_age(box);
-    CLEANUP(freep) char *image = xasprintf("%s%s%.12s", alias ? alias : "", alias && fingerprint ? ", " : "",
-                                           fingerprint ? fingerprint : "");
-    CLEANUP(freep) char *birth = text_is_empty(age) ? NULL
-                                 : text_equal(age, "now")
-                                     ? xstrdup("just now")
-                                     : xasprintf("%s ago%s%s", age, version ? ", by box " : "", version ? version : "");
+    CLEANUP(freep)
+    char *image =
+        xasprintf("%s%s%.12s", alias ? alias : "", alias && fingerprint ? ", " : "", fingerprint ? fingerprint : "");
+    CLEANUP(freep)
+    char *birth =
+        text_is_empty(age)       ? NULL
+        : text_equal(age, "now") ? xstrdup("just now")
+                                 : xasprintf("%s ago%s%s", age, version ? ", by box " : "", version ? version : "");
 
     row(table, "template", box->template_name);
     row(table, "image", image);
@@ -119,9 +121,10 @@ static void print_isolation(struct listing *table, const struct box *box, const 
         listing_row(table, "", deviations.items[i], NULL);
     }
     if (box->running) {
-        CLEANUP(freep) char *text = port->armed   ? xstrdup("armed: behind the walls, and it has a network")
-                                    : port->known ? xasprintf("NOT armed, it has no network: %s", port->reason)
-                                                  : xasprintf("unknown: %s", port->reason);
+        CLEANUP(freep)
+        char *text = port->armed   ? xstrdup("armed: behind the walls, and it has a network")
+                     : port->known ? xasprintf("NOT armed, it has no network: %s", port->reason)
+                                   : xasprintf("unknown: %s", port->reason);
         row(table, "port", text);
     }
 }
@@ -163,7 +166,8 @@ static int run(struct context *context, struct error *err)
         print_table(context, context->box, &port);
     }
     if (context->box->state && !context->json) {
-        narrate_note(context->narrator, "its mint did not end; remove it and mint again: box rm %s", context->box->name);
+        narrate_note(context->narrator, "its mint did not end; remove it and mint again: box rm %s",
+                     context->box->name);
     }
     return 0;
 }

@@ -23,8 +23,9 @@ static int run(struct context *context, struct error *err)
     if (each.count > 0) {
         CLEANUP(freep) char *names = each_names(&each);
 
-        if (confirm(context, err, each.count == 1 ? "delete the box %s and all that is on its disk"
-                                                  : "delete the boxes %s and all that is on their disks",
+        if (confirm(context, err,
+                    each.count == 1 ? "delete the box %s and all that is on its disk"
+                                    : "delete the boxes %s and all that is on their disks",
                     names) < 0 ||
             each_run(context, &each, rm, err) < 0) {
             return -1;

@@ -10,8 +10,7 @@ static int start(struct context *context, struct box *box, struct error *err)
     struct client *client = NULL;
     bool started = false;
 
-    if (context_client(context, &client, err) < 0 ||
-        power_start(client, box, context->narrator, &started, err) < 0) {
+    if (context_client(context, &client, err) < 0 || power_start(client, box, context->narrator, &started, err) < 0) {
         return -1;
     }
     if (!started) {

@@ -7,17 +7,26 @@
 #include "cli/command.h"
 #include "cli/listing.h"
 
+#include <string.h>
+
+/* The bytes of a path are anybody's, and JSON's are UTF-8. The caller frees. */
+static char *clean(const char *text)
+{
+    return text ? text_sanitise(text, strlen(text)) : NULL;
+}
+
 static json_t *describe(const struct template_row *row)
 {
     const struct template *template = &row->template;
-    bool sound = !row->fault;
+    CLEANUP(freep) char *directory = clean(row->directory);
+    CLEANUP(freep) char *fault = clean(row->fault);
+    const char *description = text_is_empty(template->description) ? NULL : template->description;
 
     return json_pack("{s:s, s:s, s:b, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?, s:b, s:b, s:s?}", "name", row->name,
-                     "directory", row->directory, "hidden", row->hidden, "fault", row->fault, "description",
-                     template->description, "image", template->image, "user", template->user, "cpu",
-                     template->limits.cpu, "memory", template->limits.memory, "disk", template->limits.disk,
-                     "require_vm", template->require_vm, "autostart", template->autostart, "digest",
-                     sound ? template->digest : NULL);
+                     "directory", directory, "hidden", row->hidden, "fault", fault, "description", description, "image",
+                     template->image, "user", template->user, "cpu", template->limits.cpu, "memory",
+                     template->limits.memory, "disk", template->limits.disk, "require_vm", template->require_vm,
+                     "autostart", template->autostart, "digest", row->fault ? NULL : template->digest);
 }
 
 static void print_json(struct context *context, const struct template_row *rows, size_t count)
@@ -88,7 +97,8 @@ static int run(struct context *context, struct error *err)
     } else if (count > 0) {
         print_table(context, rows, count);
     } else {
-        narrate_note(context->narrator, "no template anywhere; box looks in --template-dir and ~/.config/box/templates");
+        narrate_note(context->narrator,
+                     "no template anywhere; box looks in --template-dir and ~/.config/box/templates");
     }
     for (size_t i = 0; i < count; i++) {
         if (rows[i].fault) {

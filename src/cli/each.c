@@ -68,8 +68,8 @@ int each_find(struct context *context, struct each *each, struct error *err)
     return 0;
 }
 
-int each_run(struct context *context, struct each *each, int (*act)(struct context *context, struct box *box, struct error *err),
-             struct error *err)
+int each_run(struct context *context, struct each *each,
+             int (*act)(struct context *context, struct box *box, struct error *err), struct error *err)
 {
     for (size_t i = 0; i < each->count; i++) {
         CLEANUP(error_reset) struct error cause = {0};

@@ -8,18 +8,18 @@
 struct each {
     struct box **boxes;
     size_t count;
-    size_t asked;       /* names on the command line, repeated ones not counted */
+    size_t asked; /* names on the command line, repeated ones not counted */
     size_t failed;
     struct error first; /* of those that failed */
 };
 
-/* Finds the boxes that the arguments name, once each. A name that breaks the rule is ERR_USAGE before any request; one that
- * is no box is told and counted as failed. Other errors (no daemon, Ctrl-C) end it. */
+/* Finds the boxes that the arguments name, once each. A name that breaks the rule is ERR_USAGE before any request; one
+ * that is no box is told and counted as failed. Other errors (no daemon, Ctrl-C) end it. */
 int each_find(struct context *context, struct each *each, struct error *err);
 
 /* Acts on each; an error is told and counted, but for Ctrl-C and a daemon that is gone, which end it. */
-int each_run(struct context *context, struct each *each, int (*act)(struct context *context, struct box *box, struct error *err),
-             struct error *err);
+int each_run(struct context *context, struct each *each,
+             int (*act)(struct context *context, struct box *box, struct error *err), struct error *err);
 
 /* 0 where none failed; else the one error where one box was asked for, or how many of how many failed, in the words
  * "2 of 3 boxes could not be removed". */

@@ -9,15 +9,16 @@
 /* An instance as the daemon tells a box that keeps the contract. */
 static json_t *sound(void)
 {
-    const char *text = "{\"name\":\"a\",\"type\":\"container\",\"profiles\":[\"box-net\"],"
-                       "\"config\":{\"user.box\":\"1\",\"security.nesting\":\"true\",\"limits.cpu\":\"2\"},"
-                       "\"expanded_config\":{\"user.box\":\"1\",\"security.nesting\":\"true\",\"limits.cpu\":\"2\","
-                       "\"volatile.eth0.hwaddr\":\"00:16:3e:00:00:01\",\"image.os\":\"Debian\",\"boot.autostart\":\"true\","
-                       "\"cloud-init.user-data\":\"#cloud-config\\n\"},"
-                       "\"devices\":{\"root\":{\"type\":\"disk\",\"path\":\"/\",\"pool\":\"default\",\"size\":\"10GiB\"}},"
-                       "\"expanded_devices\":{\"root\":{\"type\":\"disk\",\"path\":\"/\",\"pool\":\"default\",\"size\":\"10GiB\"},"
-                       "\"eth0\":{\"type\":\"nic\",\"name\":\"eth0\",\"network\":\"boxnet\",\"security.port_isolation\":\"true\","
-                       "\"security.mac_filtering\":\"true\",\"security.ipv4_filtering\":\"true\"}}}";
+    const char *text =
+        "{\"name\":\"a\",\"type\":\"container\",\"profiles\":[\"box-net\"],"
+        "\"config\":{\"user.box\":\"1\",\"security.nesting\":\"true\",\"limits.cpu\":\"2\"},"
+        "\"expanded_config\":{\"user.box\":\"1\",\"security.nesting\":\"true\",\"limits.cpu\":\"2\","
+        "\"volatile.eth0.hwaddr\":\"00:16:3e:00:00:01\",\"image.os\":\"Debian\",\"boot.autostart\":\"true\","
+        "\"cloud-init.user-data\":\"#cloud-config\\n\"},"
+        "\"devices\":{\"root\":{\"type\":\"disk\",\"path\":\"/\",\"pool\":\"default\",\"size\":\"10GiB\"}},"
+        "\"expanded_devices\":{\"root\":{\"type\":\"disk\",\"path\":\"/\",\"pool\":\"default\",\"size\":\"10GiB\"},"
+        "\"eth0\":{\"type\":\"nic\",\"name\":\"eth0\",\"network\":\"boxnet\",\"security.port_isolation\":\"true\","
+        "\"security.mac_filtering\":\"true\",\"security.ipv4_filtering\":\"true\"}}}";
     json_t *instance = json_loads(text, 0, NULL);
 
     assert_non_null(instance);
@@ -86,8 +87,10 @@ static void wants_the_tag_of_either_generation(void **state)
 
 static void wants_its_profile_alone(void **state)
 {
-    static const char *const rows[][2] = {
-        {"[\"box-net\",\"default\"]", "default"}, {"[\"default\",\"box-net\"]", "default"}, {"[]", "box-net"}, {"null", "box-net"}};
+    static const char *const rows[][2] = {{"[\"box-net\",\"default\"]", "default"},
+                                          {"[\"default\",\"box-net\"]", "default"},
+                                          {"[]", "box-net"},
+                                          {"null", "box-net"}};
 
     for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
         CLEANUP(json_freep) json_t *instance = sound();
@@ -161,7 +164,8 @@ static void refuses_devices_of_the_host(void **state)
         {"none", "{}"},
         {"web", "{\"type\":\"proxy\",\"listen\":\"tcp:127.0.0.1:80\",\"connect\":\"tcp:127.0.0.1:80\"}"},
         {"door-80", "{\"type\":\"proxy\",\"listen\":\"tcp:0.0.0.0:80\",\"connect\":\"tcp:127.0.0.1:80\"}"},
-        {"door-80", "{\"type\":\"proxy\",\"bind\":\"instance\",\"listen\":\"tcp:127.0.0.1:80\",\"connect\":\"tcp:127.0.0.1:80\"}"},
+        {"door-80",
+         "{\"type\":\"proxy\",\"bind\":\"instance\",\"listen\":\"tcp:127.0.0.1:80\",\"connect\":\"tcp:127.0.0.1:80\"}"},
         {"door-80", "{\"type\":\"proxy\",\"connect\":\"tcp:127.0.0.1:80\"}"},
         {"eth1", "{\"type\":\"nic\",\"network\":\"boxnet\",\"security.port_isolation\":\"true\","
                  "\"security.mac_filtering\":\"true\",\"security.ipv4_filtering\":\"true\"}"},
@@ -179,9 +183,11 @@ static void lets_a_door_open_on_the_loopback(void **state)
 {
     CLEANUP(json_freep) json_t *instance = sound();
 
-    set_device(instance, "door-8080",
-               "{\"type\":\"proxy\",\"bind\":\"host\",\"listen\":\"tcp:127.0.0.1:8080\",\"connect\":\"tcp:127.0.0.1:80\"}");
-    set_device(instance, "door-81", "{\"type\":\"proxy\",\"listen\":\"tcp:127.0.0.1:81\",\"connect\":\"tcp:127.0.0.1:81\"}");
+    set_device(
+        instance, "door-8080",
+        "{\"type\":\"proxy\",\"bind\":\"host\",\"listen\":\"tcp:127.0.0.1:8080\",\"connect\":\"tcp:127.0.0.1:80\"}");
+    set_device(instance, "door-81",
+               "{\"type\":\"proxy\",\"listen\":\"tcp:127.0.0.1:81\",\"connect\":\"tcp:127.0.0.1:81\"}");
     assert_int_equal(count(instance), 0);
 }
 
@@ -230,9 +236,13 @@ static void wants_nic_and_disk_to_be_there(void **state)
 
 static void never_calls_nonsense_sound(void **state)
 {
-    const char *const texts[] = {"{}", "[]", "1", "{\"config\":[],\"profiles\":{},\"expanded_devices\":7}",
-                                 "{\"config\":{\"user.box\":\"1\"},\"profiles\":[1,null]}",
-                                 "{\"profiles\":[\"box-net\"],\"expanded_config\":{\"raw.lxc\":7},\"expanded_devices\":{\"eth0\":[]}}"};
+    const char *const texts[] = {
+        "{}",
+        "[]",
+        "1",
+        "{\"config\":[],\"profiles\":{},\"expanded_devices\":7}",
+        "{\"config\":{\"user.box\":\"1\"},\"profiles\":[1,null]}",
+        "{\"profiles\":[\"box-net\"],\"expanded_config\":{\"raw.lxc\":7},\"expanded_devices\":{\"eth0\":[]}}"};
 
     for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
         CLEANUP(json_freep) json_t *instance = json_loads(texts[i], JSON_DECODE_ANY, NULL);

@@ -43,9 +43,10 @@ static void takes_an_empty_file(void **state)
 
 static void refuses_every_other_shape_with_its_line(void **state)
 {
-    const char *const lines[] = {"A=1",         "A='1'",       "A = \"1\"", " A=\"1\"", "A=\"1\" ",  "A=\"1\" # x", "export A=\"1\"",
-                                 "A=\"1",       "A=\"",        "A=",        "A",        "=\"1\"",    "\"A\"=\"1\"", "A=\"1\"\"",
-                                 "A=\"x\"y\"z\"", "A+=\"1\"", "A=\"1\";B=\"2\"", "a=\"1\"", "A-B=\"1\"", "  # late"};
+    const char *const lines[] = {"A=1",         "A='1'",           "A = \"1\"",   " A=\"1\"",  "A=\"1\" ",
+                                 "A=\"1\" # x", "export A=\"1\"",  "A=\"1",       "A=\"",      "A=",
+                                 "A",           "=\"1\"",          "\"A\"=\"1\"", "A=\"1\"\"", "A=\"x\"y\"z\"",
+                                 "A+=\"1\"",    "A=\"1\";B=\"2\"", "a=\"1\"",     "A-B=\"1\"", "  # late"};
 
     for (size_t i = 0; i < ARRAY_LENGTH(lines); i++) {
         CLEANUP(argv_reset) struct argv pairs = {0};

@@ -16,9 +16,15 @@ static void parses_sizes_as_incus_writes_them(void **state)
     static const struct {
         const char *text;
         int64_t bytes;
-    } rows[] = {{"1B", 1},          {"2kB", 2000},           {"3MB", 3000000},
-                {"4GB", 4000000000}, {"5TB", 5000000000000}, {"1KiB", 1024},
-                {"512MiB", 536870912}, {"4GiB", 4294967296},  {"8388607TiB", 9223370937343148032}};
+    } rows[] = {{"1B", 1},
+                {"2kB", 2000},
+                {"3MB", 3000000},
+                {"4GB", 4000000000},
+                {"5TB", 5000000000000},
+                {"1KiB", 1024},
+                {"512MiB", 536870912},
+                {"4GiB", 4294967296},
+                {"8388607TiB", 9223370937343148032}};
 
     for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
         int64_t bytes = 0;
@@ -29,8 +35,25 @@ static void parses_sizes_as_incus_writes_them(void **state)
 
 static void refuses_what_is_no_size(void **state)
 {
-    const char *const bad[] = {"",      "4",    "GiB",   "4G",     "4gib",   "4 GiB", "-4GiB", "+4GiB", "4.5GiB", "04GiB", "0GiB",
-                               "4GiB ", "4GiBx", "4GIB", "4GiB\r", "50%",    "0x4GiB", "8388608TiB", "9223372036854775808B",
+    const char *const bad[] = {"",
+                               "4",
+                               "GiB",
+                               "4G",
+                               "4gib",
+                               "4 GiB",
+                               "-4GiB",
+                               "+4GiB",
+                               "4.5GiB",
+                               "04GiB",
+                               "0GiB",
+                               "4GiB ",
+                               "4GiBx",
+                               "4GIB",
+                               "4GiB\r",
+                               "50%",
+                               "0x4GiB",
+                               "8388608TiB",
+                               "9223372036854775808B",
                                "99999999999999999999999B"};
 
     for (size_t i = 0; i < ARRAY_LENGTH(bad); i++) {
@@ -106,7 +129,8 @@ int main(void)
         cmocka_unit_test(parses_sizes_as_incus_writes_them),
         cmocka_unit_test(refuses_what_is_no_size),
         cmocka_unit_test(checks_in_the_words_of_the_caller),
-        cmocka_unit_test_setup_teardown(takes_the_flag_before_the_environment_before_the_file, clear_environment, clear_environment),
+        cmocka_unit_test_setup_teardown(takes_the_flag_before_the_environment_before_the_file, clear_environment,
+                                        clear_environment),
         cmocka_unit_test_setup_teardown(leaves_open_what_nobody_says, clear_environment, clear_environment),
         cmocka_unit_test_setup_teardown(names_the_place_of_a_bad_value, clear_environment, clear_environment),
     };

@@ -21,8 +21,8 @@ static void takes_what_incus_takes(void **state)
 
 static void refuses_the_rest_and_names_the_rule(void **state)
 {
-    const char *const bad[] = {"",     "-a",   "a-",      "-",       "1",    "0123", "a.b", "a_b", "a b", "a/b", "..",
-                               "../a", "a\n", "\xc3\xa4", "a\x1b[m", "a;b", "a*",   "$a",  "a?b", "a%2fb"};
+    const char *const bad[] = {"",   "-a",   "a-",  "-",        "1",       "0123", "a.b", "a_b", "a b", "a/b",
+                               "..", "../a", "a\n", "\xc3\xa4", "a\x1b[m", "a;b",  "a*",  "$a",  "a?b", "a%2fb"};
     char long_one[65];
 
     for (size_t i = 0; i < ARRAY_LENGTH(bad); i++) {

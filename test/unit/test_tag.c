@@ -19,9 +19,9 @@ static void knows_both_generations_and_nothing_else(void **state)
         const char *key, *value;
         bool is_box;
     } rows[] = {
-        {"user.box", "1", true},    {"user.claudebox", "1", true}, {"user.box", "true", false}, {"user.box", "11", false},
-        {"user.box", "", false},    {"user.box", "0", false},      {"user.box.user", "1", false}, {"user.Box", "1", false},
-        {"user.boxx", "1", false},
+        {"user.box", "1", true},       {"user.claudebox", "1", true}, {"user.box", "true", false},
+        {"user.box", "11", false},     {"user.box", "", false},       {"user.box", "0", false},
+        {"user.box.user", "1", false}, {"user.Box", "1", false},      {"user.boxx", "1", false},
     };
 
     for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
@@ -42,8 +42,13 @@ static void does_not_count_profiles(void **state)
 
 static void survives_shapes_that_are_none(void **state)
 {
-    const char *const texts[] = {"[]", "\"user.box\"", "{}", "{\"config\":null}", "{\"config\":[1]}",
-                                 "{\"config\":{\"user.box\":1}}", "{\"config\":{\"user.box\":{\"a\":1}}}"};
+    const char *const texts[] = {"[]",
+                                 "\"user.box\"",
+                                 "{}",
+                                 "{\"config\":null}",
+                                 "{\"config\":[1]}",
+                                 "{\"config\":{\"user.box\":1}}",
+                                 "{\"config\":{\"user.box\":{\"a\":1}}}"};
 
     for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
         CLEANUP(json_freep) json_t *object = json_loads(texts[i], JSON_DECODE_ANY, NULL);
@@ -69,7 +74,8 @@ static void tells_the_user(void **state)
 static void judges_user_names(void **state)
 {
     const char *const good[] = {"dev", "_x", "a-b_c9", "abcdefghijklmnopqrstuvwxyzabcdef"};
-    const char *const bad[] = {"", "Dev", "9a", "-a", "a b", "a$", "../x", "\xc3\xa4", "abcdefghijklmnopqrstuvwxyzabcdefg"};
+    const char *const bad[] = {
+        "", "Dev", "9a", "-a", "a b", "a$", "../x", "\xc3\xa4", "abcdefghijklmnopqrstuvwxyzabcdefg"};
 
     for (size_t i = 0; i < ARRAY_LENGTH(good); i++) {
         assert_true(tag_valid_user(good[i]));
@@ -82,8 +88,10 @@ static void judges_user_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(knows_both_generations_and_nothing_else), cmocka_unit_test(does_not_count_profiles),
-        cmocka_unit_test(survives_shapes_that_are_none),           cmocka_unit_test(tells_the_user),
+        cmocka_unit_test(knows_both_generations_and_nothing_else),
+        cmocka_unit_test(does_not_count_profiles),
+        cmocka_unit_test(survives_shapes_that_are_none),
+        cmocka_unit_test(tells_the_user),
         cmocka_unit_test(judges_user_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
