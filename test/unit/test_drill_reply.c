@@ -30,7 +30,7 @@ static void a_line_is_read(void **state)
 static void anything_else_is_refused(void **state)
 {
     static const char *const bad[] = {
-        "", "\n", "{}", "[]", "null", "reachable", LINE LINE, "{" LINE,
+        "", "\n", "{}", "[]", "null", "reachable", (LINE LINE), "{" LINE,
         "{\"probe\":\"x\",\"verdict\":\"holds\",\"errno\":0,\"ms\":1,\"evidence\":{}}",
         "{\"probe\":\"x\",\"verdict\":\"reachable\",\"errno\":\"0\",\"ms\":1,\"evidence\":{}}",
         "{\"probe\":\"x\",\"verdict\":\"reachable\",\"errno\":0,\"ms\":\"1\",\"evidence\":{}}",
