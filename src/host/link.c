@@ -81,8 +81,8 @@ static void take_link(const struct nlmsghdr *header, void *context)
     }
     struct link_vector *vector = context;
     const struct ifinfomsg *body = NLMSG_DATA(header);
-    const struct rtattr *table[IFLA_LINKINFO + 1];
-    netlink_attributes(IFLA_RTA(body), IFLA_PAYLOAD(header), table, IFLA_LINKINFO);
+    const struct rtattr *table[IFLA_LINK_NETNSID + 1];
+    netlink_attributes(IFLA_RTA(body), IFLA_PAYLOAD(header), table, IFLA_LINK_NETNSID);
     struct link link = {
         .index = body->ifi_index,
         .up = (body->ifi_flags & IFF_UP) != 0,
@@ -97,6 +97,7 @@ static void take_link(const struct nlmsghdr *header, void *context)
     }
     if (table[IFLA_LINKINFO] != NULL) {
         read_info(&link, table[IFLA_LINKINFO]);
+        link.peer_here = strcmp(link.kind, "veth") == 0 && table[IFLA_LINK_NETNSID] == NULL;
     }
     vector->items = xreallocarray(vector->items, vector->count + 1, sizeof(link));
     vector->items[vector->count++] = link;

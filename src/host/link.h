@@ -16,6 +16,7 @@ struct link {
     uint8_t mac[6];
     bool up;
     bool carrier;
+    bool peer_here;   /* of a veth: its other end lies in this namespace, not in a guest */
     bool bridge_port;     /* the following two hold for a port of a bridge */
     bool isolated;        /* frames to other isolated ports are dropped */
     bool learning;        /* source addresses enter the bridge's table */

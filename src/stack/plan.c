@@ -117,12 +117,20 @@ static void refuse(struct plan_port *port, const char *format, ...)
     va_end(arguments);
 }
 
+/* What the daemon sometimes leaves behind of a guest that is gone: the port, its filters, and the guest's end back in the
+ * host's namespace, without carrier. A port that is about to get its guest looks the same, so a ghost is only one beside
+ * a port that has carrier. A guest cannot make its own port look like that. */
+static bool is_ghost_beside(const struct link *other, const struct link *port)
+{
+    return port->carrier && !other->carrier && other->peer_here;
+}
+
 /* Names the port that has the same MAC or address. Two claimants are both refused: neither can be believed. */
 static bool find_twin(const struct plan *plan, struct plan_port *port)
 {
     for (size_t i = 0; i < plan->port_count; i++) {
         const struct plan_port *other = &plan->ports[i];
-        if (other == port || other->filter == NULL) {
+        if (other == port || other->filter == NULL || is_ghost_beside(other->link, port->link)) {
             continue;
         }
         if (memcmp(other->filter->mac, port->filter->mac, sizeof(port->filter->mac)) == 0) {

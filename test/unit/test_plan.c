@@ -121,6 +121,26 @@ static void a_twin_without_filters_still_counts(void **state)
     expect(&host, "--", "its MAC is that of veth2");
 }
 
+static void a_ghost_does_not_silence_a_living_port(void **state)
+{
+    struct host host;
+    make_host(&host);
+    host.filters[1].address = host.filters[0].address;
+    host.links[2].carrier = true;
+    host.links[3].peer_here = true;
+    expect(&host, "+-", "its address is that of veth1");
+    /* With carrier it is no ghost, and neither can be believed; nor where its guest holds the other end. */
+    host.links[3].carrier = true;
+    expect(&host, "--", "its address is that of veth2");
+    host.links[3].carrier = false;
+    host.links[3].peer_here = false;
+    expect(&host, "--", "its address is that of veth2");
+    /* Two that wait for their guests: no telling which. */
+    host.links[2].carrier = false;
+    host.links[3].peer_here = true;
+    expect(&host, "--", "its address is that of veth2");
+}
+
 static void addresses_that_are_no_boxes_are_refused(void **state)
 {
     static const uint32_t bad[] = {0x0a580000, 0x0a580001, 0x0a5800ff, 0x0a590002, 0x08080808};
@@ -194,6 +214,7 @@ int main(void)
         cmocka_unit_test(each_missing_fact_disarms),
         cmocka_unit_test(twins_are_both_disarmed),
         cmocka_unit_test(a_twin_without_filters_still_counts),
+        cmocka_unit_test(a_ghost_does_not_silence_a_living_port),
         cmocka_unit_test(addresses_that_are_no_boxes_are_refused),
         cmocka_unit_test(a_host_without_boxnet_has_no_ports),
         cmocka_unit_test(every_port_is_a_member_and_armed_ones_speak),
