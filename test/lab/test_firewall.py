@@ -28,7 +28,10 @@ def setUpModule():
 
 
 def tearDownModule():
+    """The daemon now and then leaves the port of a guest that is gone; no other test shall meet it."""
     LAB.remove_boxes()
+    for line in LAB.run(["ip", "-o", "link", "show", "master", "boxnet"]).stdout.splitlines():
+        LAB.run(["ip", "link", "delete", line.split(": ")[1].split("@")[0]])
 
 
 def show():
@@ -252,6 +255,27 @@ class Watcher(unittest.TestCase):
                 finally:
                     LAB.must(["incus", "config", "device", "remove", "b", "eth0"])
                 wait(whole, "it is armed again")
+
+    def test_twins_are_closed_and_ghosts_are_not_heard(self):
+        address = ports()[BOXES.port("b")]["address"]
+        rules = "".join(
+            'chain %s.twin { type filter hook %s priority 0; iifname "twin0" ether saddr != 10:66:6a:00:00:99 drop; '
+            'iifname "twin0" arp saddr ip != %s drop; iifname "twin0" ip saddr != %s drop;\n}\n'
+            % (chain, hook, address, address) for chain, hook in (("in", "input"), ("fwd", "forward")))
+        LAB.must(["ip", "link", "add", "twin0", "type", "veth", "peer", "name", "twin1"])
+        try:
+            LAB.must(["ip", "link", "set", "twin0", "up", "master", "boxnet"])
+            LAB.must(["nft", "-f", "-"], input="table bridge incus {\n%s}\n" % rules)
+            wait(lambda: "too" in ports()["twin0"]["reason"], "the ghost is seen")
+            self.assertTrue(ports()[BOXES.port("b")]["armed"], "what a guest that is gone left behind")
+            LAB.must(["ip", "link", "set", "twin1", "up"])
+            wait(lambda: "too" in ports()[BOXES.port("b")]["reason"], "two living claimants are both closed", 2)
+            self.assertEqual(BOXES.connect("b", WEB, seconds=1), "silent")
+        finally:
+            LAB.must(["ip", "link", "delete", "twin0"])
+            for chain in ("in.twin", "fwd.twin"):
+                LAB.run(["nft", "delete", "chain", "bridge", "incus", chain])
+        wait(whole, "armed again")
 
     def test_uplinks_follow_the_default_route(self):
         LAB.must(["ip", "route", "replace", "default", "via", "192.168.50.1", "dev", "eth1"])
