@@ -13,6 +13,7 @@
 #include "box/imagetree.h"
 #include "box/mirror.h"
 #include "box/recipe.h"
+#include "box/vmimage.h"
 #include "incus/image.h"
 
 #include <errno.h>
@@ -43,6 +44,29 @@ static void feed(struct sha256 *digest, const char *text)
     sha256_feed(digest, text ? text : "", text ? strlen(text) + 1 : 1);
 }
 
+static void feed_parts(struct sha256 *digest, const struct recipe *recipe)
+{
+    if (recipe->base) {
+        feed_parts(digest, recipe->base);
+    }
+    for (size_t i = 0; recipe->packages[i]; i++) {
+        feed(digest, recipe->packages[i]);
+    }
+    for (size_t i = 0; recipe->options[i]; i++) {
+        feed(digest, recipe->options[i]);
+    }
+    for (size_t i = 0; i < recipe->entry_count; i++) {
+        feed(digest, (const char[]){(char)('0' + (int)recipe->entries[i].kind), '\0'});
+        feed(digest, recipe->entries[i].path);
+        feed(digest, recipe->entries[i].text);
+    }
+    for (size_t i = 0; i < recipe->template_count; i++) {
+        feed(digest, recipe->templates[i].path);
+        feed(digest, recipe->templates[i].when);
+        feed(digest, recipe->templates[i].text);
+    }
+}
+
 /* Everything that decides what comes out, so that a changed recipe or mirror never finds yesterday's image. */
 static char *make_key(const struct recipe *recipe, const struct mirror *mirror)
 {
@@ -54,22 +78,7 @@ static char *make_key(const struct recipe *recipe, const struct mirror *mirror)
     feed(&digest, IMAGETREE_ARCHITECTURE);
     feed(&digest, mirror->archive);
     feed(&digest, mirror->security);
-    for (size_t i = 0; recipe->packages[i]; i++) {
-        feed(&digest, recipe->packages[i]);
-    }
-    for (size_t i = 0; recipe->options[i]; i++) {
-        feed(&digest, recipe->options[i]);
-    }
-    for (size_t i = 0; i < recipe->entry_count; i++) {
-        feed(&digest, (const char[]){(char)('0' + (int)recipe->entries[i].kind), '\0'});
-        feed(&digest, recipe->entries[i].path);
-        feed(&digest, recipe->entries[i].text);
-    }
-    for (size_t i = 0; i < recipe->template_count; i++) {
-        feed(&digest, recipe->templates[i].path);
-        feed(&digest, recipe->templates[i].when);
-        feed(&digest, recipe->templates[i].text);
-    }
+    feed_parts(&digest, recipe);
     sha256_finish(&digest, hex);
     return xstrndup(hex, KEY_DIGITS);
 }
@@ -90,6 +99,15 @@ static int run_tool(const char *const *argv, struct narrator *narrator, struct e
     return process_check(argv, &options, NULL, err);
 }
 
+static void push_parts(const struct recipe *recipe, struct argv *options, struct argv *packages)
+{
+    if (recipe->base) {
+        push_parts(recipe->base, options, packages);
+    }
+    argv_push_all(options, recipe->options);
+    argv_push_all(packages, recipe->packages);
+}
+
 static int bootstrap(const struct recipe *recipe, const struct mirror *mirror, const char *root,
                      struct narrator *narrator, struct error *err)
 {
@@ -101,8 +119,7 @@ static int bootstrap(const struct recipe *recipe, const struct mirror *mirror, c
     CLEANUP(argv_reset) struct argv packages = {0};
 
     argv_push_all(&argv, prefix);
-    argv_push_all(&argv, recipe->options);
-    argv_push_all(&packages, recipe->packages);
+    push_parts(recipe, &argv, &packages);
     CLEANUP(freep) char *include = argv_join(&packages, ",");
 
     argv_push_format(&argv, "--include=%s", include);
@@ -124,9 +141,16 @@ static int bootstrap(const struct recipe *recipe, const struct mirror *mirror, c
     return 0;
 }
 
-static int pack(const char *work, const char *root, struct narrator *narrator, struct error *err)
+/* What the image's root is called, in the cache and in the work directory. */
+static const char *suffix_of(const struct recipe *recipe)
 {
-    CLEANUP(freep) char *rootfs = xasprintf("%s/rootfs.squashfs", work);
+    return recipe->vm ? ".qcow2" : ".squashfs";
+}
+
+static int pack(const struct recipe *recipe, const char *work, const char *root, struct narrator *narrator,
+                struct error *err)
+{
+    CLEANUP(freep) char *rootfs = xasprintf("%s/rootfs%s", work, suffix_of(recipe));
     CLEANUP(freep) char *metadata = xasprintf("%s/metadata.tar.xz", work);
     CLEANUP(freep) char *tree = xasprintf("%s/metadata", work);
     const char *const squash[] = {"mksquashfs", root, rootfs, "-comp", "zstd", "-Xcompression-level", "3",
@@ -135,17 +159,17 @@ static int pack(const char *work, const char *root, struct narrator *narrator, s
                                "--sort=name", "--create", "--xz", "--file", metadata, ".", NULL};
 
     narrate_step(narrator, "packing the image");
-    if (run_tool(squash, narrator, err) < 0 || run_tool(tar, narrator, err) < 0) {
+    if ((!recipe->vm && run_tool(squash, narrator, err) < 0) || run_tool(tar, narrator, err) < 0) {
         return error_wrap(err, "cannot pack the image");
     }
     narrate_done(narrator, "%s", "");
-    return 0;
+    return recipe->vm ? vmimage_pack(work, root, rootfs, narrator, err) : 0;
 }
 
 /* The root file system last: it is what a search of the cache looks for. */
 static int publish(const char *work, const struct imagebuild *image, struct error *err)
 {
-    CLEANUP(freep) char *rootfs = xasprintf("%s/rootfs.squashfs", work);
+    CLEANUP(freep) char *rootfs = xasprintf("%s/rootfs%s", work, suffix_of(image->recipe));
     CLEANUP(freep) char *metadata = xasprintf("%s/metadata.tar.xz", work);
 
     if (rename(metadata, image->metadata_path) < 0 || rename(rootfs, image->rootfs_path) < 0) {
@@ -181,7 +205,7 @@ static void sweep(const struct imagebuild *image, bool older_too)
     if (!older_too) {
         return;
     }
-    stem[strlen(stem) - strlen(image->key) - strlen(".squashfs")] = '\0';
+    stem[strlen(stem) - strlen(image->key) - strlen(suffix_of(image->recipe))] = '\0';
     CLEANUP(freep) char *pattern = xasprintf("%s*", stem);
 
     if (glob(pattern, 0, NULL, &found) == 0) {
@@ -203,7 +227,8 @@ static int build_in(const char *work, const struct imagebuild *image, const stru
 
     if (bootstrap(image->recipe, machine, root, narrator, err) < 0 ||
         imagetree_dress(image->recipe, boxes, root, err) < 0 ||
-        imagetree_describe(image->recipe, image->key, metadata, err) < 0 || pack(work, root, narrator, err) < 0) {
+        imagetree_describe(image->recipe, image->key, metadata, err) < 0 ||
+        pack(image->recipe, work, root, narrator, err) < 0) {
         return -1;
     }
     return publish(work, image, err);
@@ -219,6 +244,9 @@ static int build(const struct imagebuild *image, const struct mirror *machine, c
             error_set(err, ERR_NOT_FOUND, "building an image needs %s, which is not installed", tools[i].program);
             return error_remedy(err, "apt-get install %s", tools[i].package);
         }
+    }
+    if (image->recipe->vm && vmimage_check_tools(err) < 0) {
+        return -1;
     }
     if (!mkdtemp(work)) {
         return error_set_errno(err, errno, "cannot make a directory in %s", CACHE_DIRECTORY);
@@ -294,7 +322,7 @@ static int prepare(const char *alias, struct imagebuild *image, struct mirror *m
     image->metadata_path =
         xasprintf("%s/%s-%s-%s.tar.xz", CACHE_DIRECTORY, stem, IMAGETREE_ARCHITECTURE, image->key);
     image->rootfs_path =
-        xasprintf("%s/%s-%s-%s.squashfs", CACHE_DIRECTORY, stem, IMAGETREE_ARCHITECTURE, image->key);
+        xasprintf("%s/%s-%s-%s%s", CACHE_DIRECTORY, stem, IMAGETREE_ARCHITECTURE, image->key, suffix_of(image->recipe));
     return 0;
 }
 

@@ -55,9 +55,9 @@ static char *find_server(void)
 
 int imagesource_remedy(const char *image, bool vm, struct error *err)
 {
-    if (!vm && recipe_find(image)) {
-        return error_remedy(err, "box image build %s (from this machine's Debian mirror), or give Incus an image "
-                                 "server: incus remote list", image);
+    if (recipe_find(image)) {
+        return error_remedy(err, "box image build %s%s (from this machine's Debian mirror), or give Incus an image "
+                                 "server: incus remote list", image, vm ? " --vm" : "");
     }
     return error_remedy(err, "give Incus an image server that it can reach (incus remote list), or import an image "
                              "under the alias %s: incus image import", image);
@@ -70,7 +70,12 @@ int imagesource_find(struct client *client, const char *image, bool vm, struct i
     CLEANUP(error_reset) struct error cause = {0};
     CLEANUP(imagesource_reset) struct imagesource source = {0};
 
-    if (image_by_alias(client, image, vm ? "virtual-machine" : "container", &found, &cause) == 0) {
+    CLEANUP(freep) char *alias = xasprintf("%s%s", image, vm ? RECIPE_VM_SUFFIX : "");
+    CLEANUP(error_reset) struct error first = {0};
+
+    /* One alias names one image, whatever its type: box's own VM images have a name of their own. */
+    if ((vm && image_by_alias(client, alias, "virtual-machine", &found, &first) == 0) ||
+        image_by_alias(client, image, vm ? "virtual-machine" : "container", &found, &cause) == 0) {
         const char *fingerprint = json_text(found, "fingerprint");
         CLEANUP(freep) char *age = age_of(found);
 

@@ -28,12 +28,17 @@ static int make_parent(const char *path, struct error *err)
     return fd_make_directories(parent, 0755, err);
 }
 
-static int put_file(const char *path, const char *text, struct error *err)
+static int put_mode(const char *path, const char *text, mode_t mode, struct error *err)
 {
     if (make_parent(path, err) < 0) {
         return -1;
     }
-    return fd_write_file(path, text, strlen(text), 0644, err);
+    return fd_write_file(path, text, strlen(text), mode, err);
+}
+
+static int put_file(const char *path, const char *text, struct error *err)
+{
+    return put_mode(path, text, 0644, err);
 }
 
 static int put_link(const char *path, const char *target, struct error *err)
@@ -72,6 +77,8 @@ static int apply(const struct recipe_entry *entry, const char *root, struct erro
     switch (entry->kind) {
     case RECIPE_FILE:
         return put_file(path, entry->text, err);
+    case RECIPE_PROGRAM:
+        return put_mode(path, entry->text, 0755, err);
     case RECIPE_LINK:
         return put_link(path, entry->text, err);
     case RECIPE_MASK:
@@ -121,12 +128,23 @@ static int mark_updated(const char *root, struct error *err)
     return 0;
 }
 
-int imagetree_dress(const struct recipe *recipe, const struct mirror *mirror, const char *root, struct error *err)
+static int apply_all(const struct recipe *recipe, const char *root, struct error *err)
 {
+    if (recipe->base && apply_all(recipe->base, root, err) < 0) {
+        return -1;
+    }
     for (size_t i = 0; i < recipe->entry_count; i++) {
         if (apply(&recipe->entries[i], root, err) < 0) {
             return -1;
         }
+    }
+    return 0;
+}
+
+int imagetree_dress(const struct recipe *recipe, const struct mirror *mirror, const char *root, struct error *err)
+{
+    if (apply_all(recipe, root, err) < 0) {
+        return -1;
     }
     return put_sources(recipe, mirror, root, err) < 0 ? -1 : mark_updated(root, err);
 }

@@ -102,32 +102,38 @@ static const struct recipe_template trixie_templates[] = {
      "instance-id: {{ config_get(\"user.box.instance-id\", container.name) }}\n"
      "local-hostname: {{ container.name }}\n"},
     {"/var/lib/cloud/seed/nocloud-net/user-data", "user-data.tpl", "create, copy",
-     "{{ config_get(\"cloud-init.user-data\", properties.default) }}"},
+     /* Incus hands a value on without the line ends at its end: they are put back by letters (mintbody.c). */
+     "{{ config_get(\"cloud-init.user-data\", properties.default) }}"
+     "{% for end in config_get(\"user.box.tail\", \"n\") %}"
+     "{% if end == \"n\" %}\n{% endif %}{% if end == \"r\" %}\r{% endif %}"
+     "{% endfor %}"},
     {"/var/lib/cloud/seed/nocloud-net/vendor-data", "vendor-data.tpl", "create, copy",
-     "{{ config_get(\"cloud-init.vendor-data\", properties.default) }}"},
+     "{{ config_get(\"cloud-init.vendor-data\", properties.default) }}\n"},
 };
 
-static const struct recipe recipes[] = {
-    {.alias = "debian/13",
-     .os = "Debian",
-     .release = "13",
-     .suite = "trixie",
-     .description = "Debian 13 (trixie) for boxes",
-     .packages = trixie_packages,
-     .options = trixie_options,
-     .entries = trixie_entries,
-     .entry_count = ARRAY_LENGTH(trixie_entries),
-     .templates = trixie_templates,
-     .template_count = ARRAY_LENGTH(trixie_templates)},
+const struct recipe recipe_trixie = {
+    .alias = "debian/13",
+    .os = "Debian",
+    .release = "13",
+    .suite = "trixie",
+    .description = "Debian 13 (trixie) for boxes",
+    .packages = trixie_packages,
+    .options = trixie_options,
+    .entries = trixie_entries,
+    .entry_count = ARRAY_LENGTH(trixie_entries),
+    .templates = trixie_templates,
+    .template_count = ARRAY_LENGTH(trixie_templates),
 };
 
-const char *const recipe_aliases[] = {"debian/13", NULL};
+static const struct recipe *const recipes[] = {&recipe_trixie, &vmrecipe_trixie};
+
+const char *const recipe_aliases[] = {"debian/13", "debian/13" RECIPE_VM_SUFFIX, NULL};
 
 const struct recipe *recipe_find(const char *alias)
 {
     for (size_t i = 0; i < ARRAY_LENGTH(recipes); i++) {
-        if (text_equal(recipes[i].alias, alias)) {
-            return &recipes[i];
+        if (text_equal(recipes[i]->alias, alias)) {
+            return recipes[i];
         }
     }
     return NULL;

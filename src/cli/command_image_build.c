@@ -2,6 +2,7 @@
  * Not for what is in it (box/recipe.c). */
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "box/imagebuild.h"
 #include "box/recipe.h"
 #include "cli/command.h"
@@ -23,17 +24,15 @@ static void tell_result(struct context *context, const struct imagebuild *image)
 
 static int run(struct context *context, struct error *err)
 {
-    const char *alias = context_argument(context, 0) ? context_argument(context, 0) : recipe_aliases[0];
+    const char *wanted = context_argument(context, 0) ? context_argument(context, 0) : recipe_aliases[0];
+    bool vm = option_given(&context->options, "vm") && !text_ends_with(wanted, RECIPE_VM_SUFFIX);
+    CLEANUP(freep) char *alias = vm ? xasprintf("%s" RECIPE_VM_SUFFIX, wanted) : xstrdup(wanted);
     CLEANUP(imagebuild_reset) struct imagebuild image = {0};
     CLEANUP(freep) char *fingerprint = NULL;
     bool imported = false;
     struct client *client = NULL;
     bool import = !option_given(&context->options, "no-import");
 
-    if (option_given(&context->options, "vm")) {
-        error_set(err, ERR_USAGE, "this version of box builds container images only, no VM images");
-        return error_remedy(err, "leave --vm out; a VM is minted from an image server's image of the same name");
-    }
     /* Asked first: a minute of building for a daemon that is not there would be a minute lost. */
     if (import && context_client(context, &client, err) < 0) {
         error_wrap(err, "the image is to be imported");
@@ -61,7 +60,7 @@ static int run(struct context *context, struct error *err)
 static const struct option_row options[] = {
     {.name = "force", .kind = OPTION_FLAG, .help = "build even where the cache has it"},
     {.name = "no-import", .kind = OPTION_FLAG, .help = "stop after the cache; no Incus needed"},
-    {.name = "vm", .kind = OPTION_FLAG, .help = "a VM image: not in this version, which says so"},
+    {.name = "vm", .kind = OPTION_FLAG, .help = "for VMs: a bootable disk, named IMAGE/vm in Incus"},
     {0},
 };
 
@@ -74,6 +73,9 @@ const struct command command_image_build = {
             "verified by its signatures, packs it into /var/cache/box/images, and imports\n"
             "it into Incus under the name that the templates use. About a minute; what the\n"
             "cache has is not built again. No image server is asked.\n"
+            "\n"
+            "With --vm it is a disk that boots by itself (EFI, systemd-boot, Debian's cloud\n"
+            "kernel, Incus's agent), under the name IMAGE/vm; nothing is mounted on the way.\n"
             "\n"
             "BOX_MIRROR sets the Debian mirror that a box's own apt uses, and the one to\n"
             "build from where this machine's apt knows no Debian archive.\n",
