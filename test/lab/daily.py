@@ -2,17 +2,13 @@
 
     daily.launch(LAB, "cp-box")          # waits until cloud-init made the user
 """
-import harness
-
 USER = "dev"
 
 
 def launch(lab, name):
-    user_data = (harness.ROOT / "templates" / "blank" / "user-data.yaml").read_text(encoding="utf-8")
-    lab.must(["incus", "launch", harness.IMAGE, name, "-p", "box-net", "-c", "user.box=1", "-c", f"user.box.user={USER}",
-              "-c", "user.box.template=blank", "-c", "security.nesting=true", "-c", f"cloud-init.user-data={user_data}"],
-             timeout=120)
-    lab.must(["incus", "exec", name, "--", "cloud-init", "status", "--wait"], timeout=120)
+    done = lab.box("new", "--name", name, timeout=300)
+    if done.returncode != 0:
+        raise RuntimeError(done.stdout + done.stderr)
 
 
 def as_root(lab, name, script, **options):
