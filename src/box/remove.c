@@ -3,17 +3,22 @@
  * another instance may have taken the name. */
 #include "box/remove.h"
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "box/tag.h"
 #include "incus/instance.h"
 
+#include <poll.h>
 #include <string.h>
 
-#define STOP_BUDGET    60000  /* milliseconds for a kill */
-#define BUSY_BUDGET_MS 60000  /* milliseconds that what the daemon still does may take */
-#define DELETE_BUDGET  600000 /* milliseconds: a pool that is no copy-on-write one deletes file by file */
+#define STOP_BUDGET         60000  /* milliseconds for a kill */
+#define ATTEMPTS            5      /* at a removal that other operations of the daemon get in the way of */
+#define BUSY_PAUSE_MS       100    /* milliseconds between two requests to a busy one */
+#define OPERATION_UNDER_WAY 200    /* status codes below it are of operations that have not ended */
+#define BUSY_BUDGET_MS      60000  /* milliseconds that what the daemon still does may take */
+#define DELETE_BUDGET       600000 /* milliseconds: a pool that is no copy-on-write one deletes file by file */
 
 static int stop(struct client *client, const char *name, struct narrator *narrator, struct error *err)
 {
@@ -32,7 +37,7 @@ static int stop(struct client *client, const char *name, struct narrator *narrat
     return error_move(err, &cause);
 }
 
-static int delete (struct client *client, const char *name, struct error *err)
+static int discard(struct client *client, const char *name, struct error *err)
 {
     CLEANUP(error_reset) struct error cause = {0};
 
@@ -48,7 +53,7 @@ static int stop_and_delete(struct client *client, const json_t *instance, const 
     if (!text_equal(json_text(instance, "status"), "Stopped") && stop(client, name, narrator, err) < 0) {
         return -1;
     }
-    return delete (client, name, err);
+    return discard(client, name, err);
 }
 
 /* The daemon's object as it is now; 0 where there is none. */
@@ -62,47 +67,38 @@ static int look(struct client *client, const char *name, json_t **ret_instance, 
     return cause.code == ERR_NOT_FOUND ? 0 : error_move(err, &cause);
 }
 
-int remove_box(struct client *client, const struct box *box, struct narrator *narrator, struct error *err)
+static bool concerns(const json_t *operation, const char *path)
 {
-    CLEANUP(json_freep) json_t *instance = NULL;
+    json_t *resource;
+    size_t i, length = strlen(path);
 
-    narrate_step(narrator, "removing the box %s", box->name);
-    int found = look(client, box->name, &instance, err);
-    if (found < 0) {
-        return error_wrap(err, "removing the box %s", box->name);
+    json_array_foreach(json_path(operation, "resources", "instances", NULL), i, resource)
+    {
+        const char *text = json_string_value(resource);
+
+        if (text && strncmp(text, path, length) == 0 && (text[length] == '\0' || text[length] == '?')) {
+            return true;
+        }
     }
-    if (found == 0) {
-        narrate_done(narrator, "it was gone already");
-        return 0;
-    }
-    if (!tag_is_box(instance) ||
-        !text_equal(tag_value(instance, "volatile.uuid"), tag_value(box->instance, "volatile.uuid"))) {
-        error_set(err, ERR_STATE, "the name %s belongs to another instance since a moment ago; it was not touched",
-                  box->name);
-        return error_remedy(err, "box list");
-    }
-    if (stop_and_delete(client, instance, box->name, narrator, err) < 0) {
-        return error_wrap(err, "removing the box %s", box->name);
-    }
-    narrate_done(narrator, "removed");
-    return 0;
+    return false;
 }
 
-/* The path of an operation that the daemon still runs on that instance; NULL where there is none. */
-static char *running_operation(const json_t *operations, const char *name)
+/* The path of an operation that the daemon still runs on that instance, pending and cancelling ones too; NULL where
+ * there is none. The daemon lists them by their state. */
+static char *operation_under_way(const json_t *operations, const char *name)
 {
     CLEANUP(freep) char *path = xasprintf("/1.0/instances/%s", name);
-    json_t *operation, *resource;
-    size_t i, j;
+    const char *state;
+    json_t *group, *operation;
+    size_t i;
 
-    json_array_foreach(json_object_get(operations, "running"), i, operation)
+    json_object_foreach((json_t *)operations, state, group)
     {
-        json_array_foreach(json_path(operation, "resources", "instances", NULL), j, resource)
+        json_array_foreach(group, i, operation)
         {
-            const char *text = json_string_value(resource);
             const char *id = json_text(operation, "id");
 
-            if (id && text && strncmp(text, path, strlen(path)) == 0 && strchr("?", text[strlen(path)])) {
+            if (id && json_number(operation, "status_code", 0) < OPERATION_UNDER_WAY && concerns(operation, path)) {
                 return xasprintf("/1.0/operations/%s", id);
             }
         }
@@ -121,7 +117,7 @@ static int wait_while_busy(struct client *client, const char *name, struct error
         if (client_get(client, "/1.0/operations?recursion=1", &operations, err) < 0) {
             return -1;
         }
-        CLEANUP(freep) char *path = running_operation(operations, name);
+        CLEANUP(freep) char *path = operation_under_way(operations, name);
 
         if (!path) {
             return 0;
@@ -132,6 +128,61 @@ static int wait_while_busy(struct client *client, const char *name, struct error
         (void)client_get(client, wait, NULL, NULL);
     }
     return error_set(err, ERR_TIMEOUT, "the daemon is still busy with %s after %d s", name, BUSY_BUDGET_MS / 1000);
+}
+
+/* What the daemon has under the name of a box: 1 the box, with its state as it is now; 0 nothing any more. */
+static int look_again(struct client *client, const struct box *box, json_t **ret_instance, struct error *err)
+{
+    CLEANUP(json_freep) json_t *instance = NULL;
+    int found = look(client, box->name, &instance, err);
+
+    if (found <= 0) {
+        return found;
+    }
+    if (!tag_is_box(instance) ||
+        !text_equal(tag_value(instance, "volatile.uuid"), tag_value(box->instance, "volatile.uuid"))) {
+        error_set(err, ERR_STATE, "its name belongs to another instance since a moment ago; that was not touched");
+        return error_remedy(err, "box list");
+    }
+    *ret_instance = steal(&instance);
+    return 1;
+}
+
+/* One attempt. 1: removed; 0: gone already; -1: failed. */
+static int attempt(struct client *client, const struct box *box, struct narrator *narrator, struct error *err)
+{
+    CLEANUP(json_freep) json_t *instance = NULL;
+    int found = look_again(client, box, &instance, err);
+
+    if (found > 0 && stop_and_delete(client, instance, box->name, narrator, err) < 0) {
+        return -1;
+    }
+    return found;
+}
+
+/* The daemon refuses while another of its operations has the instance: a start, a mint that another `new` is at. Such
+ * an operation ends; then it is tried again. */
+static bool is_busy(const struct error *err)
+{
+    return err->code == ERR_REFUSED_BY_INCUS && strstr(err->message, "is busy running");
+}
+
+int remove_box(struct client *client, const struct box *box, struct narrator *narrator, struct error *err)
+{
+    narrate_step(narrator, "removing the box %s", box->name);
+    for (int left = ATTEMPTS;; left--) {
+        CLEANUP(error_reset) struct error cause = {0};
+        int result = attempt(client, box, narrator, &cause);
+
+        if (result >= 0) {
+            narrate_done(narrator, result > 0 ? "removed" : "it was gone already");
+            return 0;
+        }
+        if (left == 1 || !is_busy(&cause) || wait_while_busy(client, box->name, &cause) < 0) {
+            error_wrap(&cause, "removing the box %s", box->name);
+            return error_move(err, &cause);
+        }
+    }
 }
 
 int remove_minted(struct client *client, const char *name, const char *mint_id, struct narrator *narrator,

@@ -25,6 +25,10 @@ def tearDownModule():
     LAB.remove_boxes(PREFIX)
 
 
+def run_box(name):
+    LAB.must(["incus", "launch", tinybox.ALIAS, name, "-p", "box-net", "-c", "user.box=1"])
+
+
 def instances():
     """Name to configuration of what the daemon has."""
     return {row["name"]: row["config"] for row in LAB.query("/1.0/instances?recursion=1")
@@ -38,7 +42,7 @@ class Removing(unittest.TestCase):
 
     def test_removes_a_stopped_and_a_running_box(self):
         BOXES.make("rm-a")
-        BOXES.launch("rm-b")
+        run_box("rm-b")
         for name in ("rm-a", "rm-b"):
             done = LAB.box("rm", "--force", name)
             self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
@@ -67,6 +71,14 @@ class Removing(unittest.TestCase):
         self.assertIn("no such box: rm-nothing", done.stderr)
         self.assertIn("no such box: rm-foreign", done.stderr)
         self.assertIn("2 of 4 boxes could not be removed", done.stderr)
+
+    def test_waits_for_what_the_daemon_still_does_with_it(self):
+        BOXES.make("rm-a")
+        start = LAB.popen(["incus", "start", "rm-a"], stdout=-1, stderr=-1)
+        done = LAB.box("rm", "--force", "rm-a")
+        start.communicate(timeout=30)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("rm-a", instances())
 
     def test_a_bad_name_among_them_is_refused_before_any_request(self):
         with relayed.Relay(LAB) as relay:
@@ -144,11 +156,11 @@ class Broken(unittest.TestCase):
     """Every request of a removal spoiled in every way: the box is gone or still a box, and the same command then works."""
 
     def spoil(self, action):
-        BOXES.launch("rm-x")
+        run_box("rm-x")
         count = relayed.count(LAB, "rm", "--force", "rm-x")
         self.assertGreaterEqual(count, 4)
         for k in range(1, count + 1):
-            BOXES.launch("rm-x")
+            run_box("rm-x")
             with relayed.Relay(LAB, k, action) as relay:
                 done = relay.box("rm", "--force", "rm-x")
             if done.returncode == 0:
@@ -182,7 +194,7 @@ class Broken(unittest.TestCase):
         self.spoil("killed")
 
     def test_interrupted(self):
-        BOXES.launch("rm-x")
+        run_box("rm-x")
         process = LAB.popen([harness.binary(), "rm", "--force", "rm-x", "rm-neighbour"], stderr=-1)
         while b"removing" not in process.stderr.readline():
             pass
