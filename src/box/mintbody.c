@@ -66,6 +66,13 @@ json_t *mintbody_make(const struct mintbody *body)
                                   json_pack("{s:s, s:s, s:s, s:s}", "type", "disk", "path", "/", "pool", body->pool,
                                             "size", request->limits.disk));
     }
+    /* Debian's cloud kernel has no 9p: the agent's files, and cloud-init's, come on drives that Incus makes for the VM. An image
+     * server's image brings ways of its own. */
+    if (body->vm && body->fingerprint) {
+        (void)json_object_set_new(devices, "agent", json_pack("{s:s, s:s}", "type", "disk", "source", "agent:config"));
+        (void)json_object_set_new(devices, "cloud-init",
+                                  json_pack("{s:s, s:s}", "type", "disk", "source", "cloud-init:config"));
+    }
     json_t *value = json_pack("{s:s, s:s, s:[s], s:o, s:o, s:o}", "name", request->name, "type",
                               body->vm ? "virtual-machine" : "container", "profiles", STACK_PROFILE, "config",
                               make_config(body), "devices", devices, "source", make_source(body));
