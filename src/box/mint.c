@@ -159,6 +159,19 @@ static int check_free(struct mint *mint, struct error *err)
     return cause.code == ERR_NOT_FOUND ? 0 : error_move(err, &cause);
 }
 
+/* A mint that was refused may have been beaten to the name: then what is there is another's. */
+static bool lost_the_name(struct mint *mint, struct error *err)
+{
+    CLEANUP(json_freep) json_t *instance = NULL;
+
+    if (instance_get(mint->client, mint->request->name, &instance, NULL) < 0 ||
+        text_equal(tag_value(instance, TAG_MINT), mint->id)) {
+        return false;
+    }
+    refuse_taken(mint->request->name, instance, err);
+    return true;
+}
+
 static int prepare(struct mint *mint, struct error *err)
 {
     const struct mint_request *request = mint->request;
@@ -406,8 +419,7 @@ int mint_run(struct client *client, const struct mint_request *request, struct n
         return -1;
     }
     if (create(&mint, &cause) < 0 || start(&mint, &cause) < 0) {
-        /* Refused for its name: then it is another's, and there is nothing of ours. */
-        if (cause.code != ERR_EXISTS) {
+        if ((cause.code != ERR_REFUSED_BY_INCUS && cause.code != ERR_EXISTS) || !lost_the_name(&mint, &cause)) {
             clean_up(&mint, &cause);
         }
         return error_move(err, &cause);

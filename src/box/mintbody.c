@@ -16,6 +16,23 @@ static void put(json_t *object, const char *key, const char *value)
     }
 }
 
+/* Incus cuts line ends off the end of a value that it puts into a file, and then a block of YAML at the end has another
+ * meaning. So they travel by themselves, a letter each, and the image's template puts them back. */
+static char *describe_tail(const char *data, size_t length)
+{
+    size_t kept = length;
+
+    while (kept > 0 && (data[kept - 1] == '\n' || data[kept - 1] == '\r')) {
+        kept--;
+    }
+    char *tail = xstrndup(data + kept, length - kept);
+
+    for (char *at = tail; *at; at++) {
+        *at = *at == '\n' ? 'n' : 'r';
+    }
+    return tail;
+}
+
 static json_t *make_config(const struct mintbody *body)
 {
     const struct mint_request *request = body->request;
@@ -42,6 +59,9 @@ static json_t *make_config(const struct mintbody *body)
     put(config, "limits.cpu", request->limits.cpu);
     put(config, "limits.memory", request->limits.memory);
     if (template->user_data_length > 0) {
+        CLEANUP(freep) char *tail = describe_tail(template->user_data, template->user_data_length);
+
+        put(config, TAG_TAIL, *tail ? tail : "-");
         put(config, "cloud-init.user-data", template->user_data);
     }
     return config;

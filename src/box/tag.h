@@ -20,6 +20,7 @@
 #define TAG_REASON      "user.box.reason"      /* why it is incomplete: one line, may quote the guest */
 #define TAG_MINT        "user.box.mint"        /* random id of the mint that made it: what a cleanup may touch */
 #define TAG_INSTANCE_ID "user.box.instance-id" /* what cloud-init knows it by; copies keep it */
+#define TAG_TAIL        "user.box.tail"        /* how the user-data ends (mintbody.c) */
 #define TAG_SCHEMA      "user.box.schema"      /* generation of these keys: "1" */
 #define TAG_VERSION     "user.box.version"     /* of the box that minted it */
 #define TAG_CREATED     "user.box.created"     /* RFC 3339 */
