@@ -2,6 +2,8 @@
 
     daily.launch(LAB, "cp-box")          # waits until cloud-init made the user
 """
+import harness
+
 USER = "dev"
 
 
@@ -9,6 +11,11 @@ def launch(lab, name):
     done = lab.box("new", "--name", name, timeout=300)
     if done.returncode != 0:
         raise RuntimeError(done.stdout + done.stderr)
+
+
+def launch_plain(lab, name):
+    """A box whose first boot nobody waits for: for tests of what is around it. There is no user but root in it."""
+    lab.must(["incus", "launch", harness.IMAGE, name, "-p", "box-net", "-c", "user.box=1"], timeout=120)
 
 
 def as_root(lab, name, script, **options):
