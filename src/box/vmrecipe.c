@@ -45,7 +45,7 @@ static const struct recipe_entry entries[] = {
     {RECIPE_REMOVE, "etc/systemd/system/systemd-modules-load.service"},
     {RECIPE_FILE, "etc/fstab",
      "PARTLABEL=" RECIPE_ROOT_LABEL " / ext4 defaults 0 1\n"
-     "PARTLABEL=" RECIPE_ESP_LABEL " /boot/efi vfat umask=0077,nofail,x-systemd.device-timeout=10s 0 0\n"},
+     "PARTLABEL=" RECIPE_ESP_LABEL " /boot/efi vfat umask=0077,nofail 0 0\n"},
     {RECIPE_FILE, "boot/efi/.keep", ""},
     {RECIPE_PROGRAM, "etc/kernel/postinst.d/zz-box-esp", carry_kernel},
     {RECIPE_PROGRAM, "etc/initramfs/post-update.d/zz-box-esp", carry_kernel},
