@@ -14,7 +14,6 @@
 #include <string.h>
 
 #define STOP_BUDGET         60000  /* milliseconds for a kill */
-#define ATTEMPTS            5      /* at a removal that other operations of the daemon get in the way of */
 #define BUSY_PAUSE_MS       100    /* milliseconds between two requests to a busy one */
 #define OPERATION_UNDER_WAY 200    /* status codes below it are of operations that have not ended */
 #define BUSY_BUDGET_MS      60000  /* milliseconds that what the daemon still does may take */
@@ -167,40 +166,77 @@ static bool is_busy(const struct error *err)
     return err->code == ERR_REFUSED_BY_INCUS && strstr(err->message, "is busy running");
 }
 
+/* After a refusal: 0 where it is worth another try, else -1 with the refusal (or a Ctrl-C) in `err`. A cancelled operation
+ * is off the daemon's list before the daemon lets go of the instance, and nothing tells when it does: hence the pause. */
+static int wait_to_retry(struct client *client, const char *name, int64_t deadline, struct narrator *narrator,
+                         struct error *refusal, struct error *err)
+{
+    struct pollfd cancel = {.fd = cancel_fd(), .events = POLLIN};
+
+    if (!is_busy(refusal) || clock_left(deadline) == 0) {
+        return error_move(err, refusal);
+    }
+    if (wait_while_busy(client, name, err) < 0) {
+        return -1;
+    }
+    (void)poll(&cancel, 1, BUSY_PAUSE_MS);
+    narrate_tick(narrator);
+    return cancel_check(err);
+}
+
 int remove_box(struct client *client, const struct box *box, struct narrator *narrator, struct error *err)
 {
+    int64_t deadline = clock_deadline(BUSY_BUDGET_MS);
+
     narrate_step(narrator, "removing the box %s", box->name);
-    for (int left = ATTEMPTS;; left--) {
-        CLEANUP(error_reset) struct error cause = {0};
-        int result = attempt(client, box, narrator, &cause);
+    while (true) {
+        CLEANUP(error_reset) struct error refusal = {0};
+        int result = attempt(client, box, narrator, &refusal);
 
         if (result >= 0) {
             narrate_done(narrator, result > 0 ? "removed" : "it was gone already");
             return 0;
         }
-        if (left == 1 || !is_busy(&cause) || wait_while_busy(client, box->name, &cause) < 0) {
-            error_wrap(&cause, "removing the box %s", box->name);
-            return error_move(err, &cause);
+        if (wait_to_retry(client, box->name, deadline, narrator, &refusal, err) < 0) {
+            return error_wrap(err, "removing the box %s", box->name);
         }
     }
+}
+
+/* One attempt. 1: removed; 0: there is nothing of that mint; -1: failed. */
+static int attempt_minted(struct client *client, const char *name, const char *mint_id, struct narrator *narrator,
+                          struct error *err)
+{
+    CLEANUP(json_freep) json_t *instance = NULL;
+    int found = look(client, name, &instance, err);
+
+    if (found > 0 && (!tag_is_box(instance) || !text_equal(tag_value(instance, TAG_MINT), mint_id))) {
+        return 0;
+    }
+    if (found > 0 && stop_and_delete(client, instance, name, narrator, err) < 0) {
+        return -1;
+    }
+    return found;
 }
 
 int remove_minted(struct client *client, const char *name, const char *mint_id, struct narrator *narrator,
                   bool *ret_removed, struct error *err)
 {
-    CLEANUP(json_freep) json_t *instance = NULL;
+    int64_t deadline = clock_deadline(BUSY_BUDGET_MS);
 
     if (wait_while_busy(client, name, err) < 0) {
         return -1;
     }
-    int found = look(client, name, &instance, err);
-    if (found < 0) {
-        return -1;
+    while (true) {
+        CLEANUP(error_reset) struct error refusal = {0};
+        int result = attempt_minted(client, name, mint_id, narrator, &refusal);
+
+        if (result >= 0) {
+            *ret_removed = result > 0;
+            return 0;
+        }
+        if (wait_to_retry(client, name, deadline, narrator, &refusal, err) < 0) {
+            return -1;
+        }
     }
-    bool ours = found > 0 && tag_is_box(instance) && text_equal(tag_value(instance, TAG_MINT), mint_id);
-    if (ours && stop_and_delete(client, instance, name, narrator, err) < 0) {
-        return -1;
-    }
-    *ret_removed = ours;
-    return 0;
 }
