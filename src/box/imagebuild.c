@@ -35,8 +35,8 @@
 static const struct {
     const char *program, *package;
 } tools[] = {
-    {"mmdebstrap", "mmdebstrap"}, {"mksquashfs", "squashfs-tools"}, {"unshare", "util-linux"},
-    {"tar", "tar"},               {"xz", "xz-utils"},
+    {"mmdebstrap", "mmdebstrap"}, {"mksquashfs", "squashfs-tools"}, {"unshare", "util-linux"}, {"tar", "tar"},
+    {"xz", "xz-utils"},
 };
 
 static void feed(struct sha256 *digest, const char *text)
@@ -113,9 +113,10 @@ static int bootstrap(const struct recipe *recipe, const struct mirror *mirror, c
 {
     CLEANUP(argv_reset) struct argv argv = {0};
     /* Its own namespaces of mounts and processes: however it ends, no mount and no child of it is left. */
-    const char *const prefix[] = {"unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--mount-proc",
-                                  "--kill-child", "mmdebstrap", "--mode=root", "--variant=minbase",
-                                  "--format=directory", NULL};
+    const char *const prefix[] = {"unshare",    "--mount",     "--propagation",     "private",
+                                  "--pid",      "--fork",      "--mount-proc",      "--kill-child",
+                                  "mmdebstrap", "--mode=root", "--variant=minbase", "--format=directory",
+                                  NULL};
     CLEANUP(argv_reset) struct argv packages = {0};
 
     argv_push_all(&argv, prefix);
@@ -134,8 +135,7 @@ static int bootstrap(const struct recipe *recipe, const struct mirror *mirror, c
     narrate_step(narrator, "installing %zu packages and what they need from %s", packages.count, mirror->archive);
     if (run_tool((const char *const *)argv.items, narrator, err) < 0) {
         error_wrap(err, "mmdebstrap could not install %s %s", recipe->os, recipe->release);
-        return error_remedy(err, "look whether %s has the suite %s and can be reached", mirror->archive,
-                            recipe->suite);
+        return error_remedy(err, "look whether %s has the suite %s and can be reached", mirror->archive, recipe->suite);
     }
     narrate_done(narrator, "%s", "");
     return 0;
@@ -153,10 +153,11 @@ static int pack(const struct recipe *recipe, const char *work, const char *root,
     CLEANUP(freep) char *rootfs = xasprintf("%s/rootfs%s", work, suffix_of(recipe));
     CLEANUP(freep) char *metadata = xasprintf("%s/metadata.tar.xz", work);
     CLEANUP(freep) char *tree = xasprintf("%s/metadata", work);
-    const char *const squash[] = {"mksquashfs", root, rootfs, "-comp", "zstd", "-Xcompression-level", "3",
-                                  "-noappend", "-quiet", "-no-progress", NULL};
-    const char *const tar[] = {"tar", "--directory", tree, "--owner=0", "--group=0", "--numeric-owner",
-                               "--sort=name", "--create", "--xz", "--file", metadata, ".", NULL};
+    const char *const squash[] = {"mksquashfs", root,        rootfs,   "-comp",        "zstd", "-Xcompression-level",
+                                  "3",          "-noappend", "-quiet", "-no-progress", NULL};
+    const char *const tar[] = {"tar",         "--directory", tree,   "--owner=0", "--group=0", "--numeric-owner",
+                               "--sort=name", "--create",    "--xz", "--file",    metadata,    ".",
+                               NULL};
 
     narrate_step(narrator, "packing the image");
     if ((!recipe->vm && run_tool(squash, narrator, err) < 0) || run_tool(tar, narrator, err) < 0) {
@@ -319,8 +320,7 @@ static int prepare(const char *alias, struct imagebuild *image, struct mirror *m
         *slash = '-';
     }
     image->key = make_key(image->recipe, boxes);
-    image->metadata_path =
-        xasprintf("%s/%s-%s-%s.tar.xz", CACHE_DIRECTORY, stem, IMAGETREE_ARCHITECTURE, image->key);
+    image->metadata_path = xasprintf("%s/%s-%s-%s.tar.xz", CACHE_DIRECTORY, stem, IMAGETREE_ARCHITECTURE, image->key);
     image->rootfs_path =
         xasprintf("%s/%s-%s-%s%s", CACHE_DIRECTORY, stem, IMAGETREE_ARCHITECTURE, image->key, suffix_of(image->recipe));
     return 0;
@@ -386,10 +386,10 @@ int imagebuild_import(struct client *client, const struct imagebuild *image, boo
     CLEANUP(freep) char *fingerprint = NULL;
     CLEANUP(freep) char *built = xasprintf("%lld", (long long)image->built);
     const struct recipe *recipe = image->recipe;
-    CLEANUP(json_freep) json_t *properties =
-        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "description", recipe->description, "os", recipe->os,
-                  "release", recipe->release, "architecture", IMAGETREE_ARCHITECTURE, "variant", "cloud",
-                  "box.recipe", image->key, "box.built", built);
+    CLEANUP(json_freep)
+    json_t *properties = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "description", recipe->description, "os",
+                                   recipe->os, "release", recipe->release, "architecture", IMAGETREE_ARCHITECTURE,
+                                   "variant", "cloud", "box.recipe", image->key, "box.built", built);
 
     if (find_imported(client, image, &fingerprint, err) < 0) {
         return -1;

@@ -13,9 +13,9 @@
 #include <string.h>
 #include <time.h>
 
-#define SERVER_REMOTE   "images" /* the name of the image server in a fresh configuration of the incus client */
-#define SERVER_VARIANT  "cloud"
-#define ASK_BUDGET_MS   5000
+#define SERVER_REMOTE  "images" /* the name of the image server in a fresh configuration of the incus client */
+#define SERVER_VARIANT "cloud"
+#define ASK_BUDGET_MS  5000
 
 static char *age_of(const json_t *image)
 {
@@ -56,11 +56,15 @@ static char *find_server(void)
 int imagesource_remedy(const char *image, bool vm, struct error *err)
 {
     if (recipe_find(image)) {
-        return error_remedy(err, "box image build %s%s (from this machine's Debian mirror), or give Incus an image "
-                                 "server: incus remote list", image, vm ? " --vm" : "");
+        return error_remedy(err,
+                            "box image build %s%s (from this machine's Debian mirror), or give Incus an image "
+                            "server: incus remote list",
+                            image, vm ? " --vm" : "");
     }
-    return error_remedy(err, "give Incus an image server that it can reach (incus remote list), or import an image "
-                             "under the alias %s: incus image import", image);
+    return error_remedy(err,
+                        "give Incus an image server that it can reach (incus remote list), or import an image "
+                        "under the alias %s: incus image import",
+                        image);
 }
 
 int imagesource_find(struct client *client, const char *image, bool vm, struct imagesource *ret_source,
@@ -94,8 +98,7 @@ int imagesource_find(struct client *client, const char *image, bool vm, struct i
             return imagesource_remedy(image, vm, err);
         }
         source.alias = xasprintf("%s/" SERVER_VARIANT, image);
-        source.description = xasprintf("%s from %s (none of that name is on this host)", source.alias,
-                                       source.server);
+        source.description = xasprintf("%s from %s (none of that name is on this host)", source.alias, source.server);
     }
     *ret_source = source;
     source = (struct imagesource){0};

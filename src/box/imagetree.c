@@ -71,8 +71,8 @@ static int remove_matching(const char *pattern, struct error *err)
 
 static int apply(const struct recipe_entry *entry, const char *root, struct error *err)
 {
-    CLEANUP(freep) char *path =
-        xasprintf("%s/%s%s", root, entry->kind == RECIPE_MASK ? "etc/systemd/system/" : "", entry->path);
+    CLEANUP(freep)
+    char *path = xasprintf("%s/%s%s", root, entry->kind == RECIPE_MASK ? "etc/systemd/system/" : "", entry->path);
 
     switch (entry->kind) {
     case RECIPE_FILE:

@@ -9,9 +9,9 @@
  * first package. udev: networkd waits for it where /sys is writable, which it is in an unprivileged container.
  * openssh-server: only its binary is used, on a stream that box opens; it listens nowhere. */
 static const char *const trixie_packages[] = {
-    "systemd",      "systemd-sysv", "systemd-resolved", "udev",         "dbus",    "cloud-init",     "sudo",    "tmux",
-    "curl",         "ca-certificates", "iproute2",      "iputils-ping", "netbase", "ncurses-base",   "ncurses-term",
-    "less",         "procps",       "openssh-server",   "tzdata",       NULL,
+    "systemd",      "systemd-sysv", "systemd-resolved", "udev",           "dbus",         "cloud-init", "sudo",
+    "tmux",         "curl",         "ca-certificates",  "iproute2",       "iputils-ping", "netbase",    "ncurses-base",
+    "ncurses-term", "less",         "procps",           "openssh-server", "tzdata",       NULL,
 };
 
 /* These go into the image's own apt and dpkg settings: a box is thrown away, so dpkg need not flush each file. */

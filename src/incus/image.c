@@ -172,7 +172,8 @@ int image_import(struct client *client, const char *metadata_path, const char *r
     CLEANUP(freep) char *fingerprint = NULL;
     struct http_part parts[2];
     if (open_part(metadata_path, "metadata", &metadata, &parts[0], err) < 0 ||
-        open_part(rootfs_path, text_ends_with(rootfs_path, ".qcow2") ? "rootfs.img" : "rootfs", &rootfs, &parts[1], err) < 0) {
+        open_part(rootfs_path, text_ends_with(rootfs_path, ".qcow2") ? "rootfs.img" : "rootfs", &rootfs, &parts[1],
+                  err) < 0) {
         return -1;
     }
     if (upload(client, parts, properties, narrator, &fingerprint, err) < 0) {
