@@ -17,18 +17,21 @@
 #include <string.h>
 #include <unistd.h>
 
+#define PHASES "ABCDT"
+
 static const struct option_row options[] = {
     {.name = "host", .kind = OPTION_FLAG, .help = "drill this host: boxes are made on it and removed again"},
     {.name = "lab", .kind = OPTION_FLAG, .help = "drill in a lab of its own; this host is not touched"},
     {.name = "yes", .kind = OPTION_FLAG, .help = "do not ask before drilling this host"},
     {.name = "phase", .kind = OPTION_TEXT, .value = "LETTERS", .help = "only these phases: A B C D T"},
-    {.name = "claim", .kind = OPTION_TEXT, .value = "ID", .help = "only this claim and its phase's baseline"},
+    {.name = "claim", .kind = OPTION_TEXT, .value = "ID,...", .help = "only these claims and their phases' baselines"},
     {.name = "template", .kind = OPTION_TEXT, .value = "TEMPLATE", .help = "of the boxes that are made (blank)"},
     {.name = "container", .kind = OPTION_FLAG, .help = "make containers, also where this host runs VMs"},
     {.name = "keep-boxes", .kind = OPTION_FLAG, .help = "leave the boxes for a look; the next drill removes them"},
     {.name = "json", .kind = OPTION_TEXT, .value = "FILE", .help = "write the report as JSON"},
     {.name = "report", .kind = OPTION_TEXT, .value = "FILE", .help = "write the report as one HTML page"},
     {.name = "answers", .kind = OPTION_FLAG, .help = "print the block to paste, instead of the summary"},
+    {.name = "damage", .kind = OPTION_TEXT, .value = "FILE", .help = "run this program before the attacks: is it noticed?"},
     {.name = "strict", .kind = OPTION_FLAG, .help = "a claim that was not judged fails the drill as well"},
     {.name = "list", .kind = OPTION_FLAG, .help = "print the claims and do nothing else"},
     {0},
@@ -45,33 +48,47 @@ static int list_claims(struct context *context)
     return 0;
 }
 
-/* The phases asked for, judged: letters that are phases, in any order. NULL with `err` for anything else. */
+/* The phases of the listed claims; NULL with `err` for an id that is none. */
+static char *phases_of(const char *list, struct error *err)
+{
+    CLEANUP(freep) char *copy = xstrdup(list);
+    CLEANUP(buffer_reset) struct buffer phases = {0};
+    char *rest = copy;
+
+    for (char *id; (id = strsep(&rest, ","));) {
+        const struct claim_table *table = NULL;
+        if (!claim_find(id, &table)) {
+            (void)error_set(err, ERR_USAGE, "there is no claim \"%s\"", id);
+            (void)error_remedy(err, "box drill --list");
+            return NULL;
+        }
+        buffer_append_format(&phases, "%c", table->phase);
+    }
+    return buffer_steal(&phases);
+}
+
+/* The phases asked for: letters, in any order. NULL with `err` for anything else. */
 static char *read_phases(const struct context *context, struct error *err)
 {
     const char *given = option_text(&context->options, "phase");
-    const char *id = option_text(&context->options, "claim");
-    const struct claim_table *table = NULL;
+    const char *list = option_text(&context->options, "claim");
 
-    if (id && !claim_find(id, &table)) {
-        (void)error_set(err, ERR_USAGE, "there is no claim \"%s\"", id);
-        (void)error_remedy(err, "box drill --list");
-        return NULL;
+    if (list) {
+        return phases_of(list, err);
     }
-    char *phases = id ? xasprintf("%c", table->phase) : xstrdup(given ? given : "ABCDEMT");
+    CLEANUP(freep) char *phases = xstrdup(given ? given : PHASES);
     for (char *at = phases; *at; at++) {
         *at = (char)toupper((unsigned char)*at);
-        if (!strchr("ABCDEMT", *at)) {
-            (void)error_set(err, ERR_USAGE, "\"%s\" names no phases: letters of A B C D E M T", given);
-            free(phases);
+        if (!strchr(PHASES, *at)) {
+            (void)error_set(err, ERR_USAGE, "\"%s\" names no phases: letters of " PHASES, given);
             return NULL;
         }
     }
-    if (*phases) {
-        return phases;
+    if (!*phases) {
+        (void)error_set(err, ERR_USAGE, "--phase names no phase");
+        return NULL;
     }
-    (void)error_set(err, ERR_USAGE, "--phase names no phase");
-    free(phases);
-    return NULL;
+    return steal(&phases);
 }
 
 /* Consent: the drill makes and restarts things on a host that others may use. */
@@ -93,10 +110,9 @@ static int ask(struct context *context, struct error *err)
 
 static void pass_on(const struct context *context, const char *phases, struct argv *arguments)
 {
-    static const char *const texts[] = {"claim", "template", NULL};
+    static const char *const texts[] = {"claim", "damage", "template", NULL};
 
-    argv_push(arguments, "--phase");
-    argv_push(arguments, phases);
+    argv_push_format(arguments, "--phase=%s", phases);
     for (size_t i = 0; texts[i]; i++) {
         const char *value = option_text(&context->options, texts[i]);
         if (value) {
@@ -128,7 +144,8 @@ static int drill(struct context *context, const char *phases, json_t **ret_repor
 {
     struct drill_options chosen = {
         .phases = phases,
-        .claim = option_text(&context->options, "claim"),
+        .claims = option_text(&context->options, "claim"),
+        .damage = option_text(&context->options, "damage"),
         .template_name = option_text(&context->options, "template"),
         .container = option_given(&context->options, "container"),
         .keep_boxes = option_given(&context->options, "keep-boxes"),

@@ -82,7 +82,7 @@ char *answers_write(const json_t *report)
     const char *probe_digest = json_text(instrument, "sha256");
     struct counts all = count(report, NULL);
 
-    buffer_append_format(&text, "box %s, %s UTC, %.1f s\n", json_text(report, "kind"), json_text(report, "started"),
+    buffer_append_format(&text, "box %s, %s, %.1f s\n", json_text(report, "kind"), json_text(report, "started"),
                          json_number_value(json_object_get(report, "seconds")));
     buffer_append_format(&text, "box         %s sha256 %.16s\n", json_text(box, "version"), digest ? digest : "unknown");
     buffer_append_format(&text, "instrument  %s sha256 %.16s\n", json_text(instrument, "version"),

@@ -5,9 +5,23 @@
 #include "base/text.h"
 #include "drill/phases.h"
 
+#include <string.h>
+
 const struct claim_table *const claim_tables[] = {
     &semantics_table, &surface_table, &isolation_table, &hardening_table, &teardown_table, NULL,
 };
+
+bool claim_is_listed(const char *list, const char *id)
+{
+    size_t length = strlen(id);
+
+    for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+        if (strcspn(at, ",") == length && memcmp(at, id, length) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
 
 const struct claim *claim_find(const char *id, const struct claim_table **ret_table)
 {

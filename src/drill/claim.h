@@ -3,6 +3,7 @@
 
 #include "drill/verdict.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct trial;
@@ -56,6 +57,9 @@ struct claim_table {
 
 /* The tables, in order of phase; NULL ends the list. */
 extern const struct claim_table *const claim_tables[];
+
+/* True where the id stands in a list such as "C10T,C84". */
+bool claim_is_listed(const char *list, const char *id);
 
 /* The row of that id, or NULL; `ret_table` (may be NULL) receives its table. */
 const struct claim *claim_find(const char *id, const struct claim_table **ret_table);

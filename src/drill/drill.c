@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/process.h"
 #include "base/text.h"
 #include "drill/crew.h"
 #include "drill/ground.h"
@@ -15,6 +16,7 @@
 #include "drill/trial.h"
 #include "stack/names.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -25,7 +27,7 @@
 
 #define LOCK_FILE CREW_DIRECTORY "/lock"
 
-enum { SLOTS = 6, CREW_SIZE = 3, MARGIN_MS = 3000 };
+enum { SLOTS = 6, MARGIN_MS = 3000, DAMAGE_MS = 60000 };
 
 /* A run under way. */
 struct run {
@@ -115,7 +117,7 @@ static int try_batch(struct batch *batch, struct error *err)
 /* Why a claim is not even tried, or NULL. */
 static const char *untried(const struct run *run, const struct claim *claim)
 {
-    if (run->options->claim && !text_equal(run->options->claim, claim->id) && !(claim->flags & CLAIM_FIRST)) {
+    if (run->options->claims && !claim_is_listed(run->options->claims, claim->id) && !(claim->flags & CLAIM_FIRST)) {
         return "another claim was asked for";
     }
     return NULL;
@@ -245,7 +247,42 @@ static int clear_the_ground(struct run *run, struct error *err)
 
 static bool wants_boxes(const struct drill_options *options)
 {
-    return !options->phases || strpbrk(options->phases, "ABCDEMT");
+    return !options->phases || strpbrk(options->phases, "ABCDT");
+}
+
+/* Each fact as a variable: "box.ip" is DRILL_BOX_IP. */
+static void publish_facts(const struct ground *ground)
+{
+    const char *name;
+    json_t *value;
+
+    json_object_foreach(ground->facts, name, value) {
+        CLEANUP(freep) char *variable = xasprintf("DRILL_%s", name);
+        for (char *at = variable; *at; at++) {
+            *at = (char)(isalnum((unsigned char)*at) ? toupper((unsigned char)*at) : '_');
+        }
+        (void)setenv(variable, json_string_value(value), 1);
+    }
+}
+
+static int do_damage(struct run *run, struct error *err)
+{
+    const char *const words[] = {run->options->damage, NULL};
+    struct process_options options = {.budget = DAMAGE_MS, .narrator = run->narrator};
+
+    if (!run->options->damage) {
+        return 0;
+    }
+    narrate_warn(run->narrator, "running %s: what it damages is to be noticed", run->options->damage);
+    argv_push_format(&run->notes, "%s was run before the attacks.", run->options->damage);
+    publish_facts(run->ground);
+    return process_check(words, &options, NULL, err);
+}
+
+/* How many boxes the phases need: the third is for what changes a box. */
+static unsigned crew_size(const struct drill_options *options)
+{
+    return !options->phases || strchr(options->phases, 'B') ? 3 : 2;
 }
 
 static int rehearse(struct run *run, struct error *err)
@@ -264,8 +301,11 @@ static int rehearse(struct run *run, struct error *err)
                      "NOT validated");
         argv_push(&run->notes, "This host runs no VM: the trust boundary of a VM was NOT validated.");
     }
-    if (wants_boxes(run->options) && crew_mint(run->ground, run->client, run->id, CREW_SIZE, template_name,
+    if (wants_boxes(run->options) && crew_mint(run->ground, run->client, run->id, crew_size(run->options), template_name,
                                                run->options->container, run->narrator, &run->notes, err) < 0) {
+        return -1;
+    }
+    if (do_damage(run, err) < 0) {
         return -1;
     }
     for (size_t i = 0; claim_tables[i]; i++) {

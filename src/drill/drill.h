@@ -12,7 +12,9 @@
 /* The rehearsal of the whole tool on this host. It makes boxes, a network and a profile of its own, and removes them. */
 struct drill_options {
     const char *phases;        /* letters, "C" or "ABC"; NULL: all */
-    const char *claim;         /* only this claim (and its phase's baseline), or NULL */
+    const char *claims;        /* only these claims ("C10T,C84") and their phases' baselines, or NULL */
+    const char *damage;        /* a program that is run once the boxes stand, before they are attacked, or NULL: whether
+                                  the drill notices what it breaks. It gets the facts as DRILL_BOX_IP and the like */
     const char *template_name; /* of the boxes; NULL: blank */
     bool container;            /* containers, also where this host runs VMs */
     bool keep_boxes;

@@ -139,17 +139,18 @@ static void learn_world(struct ground *ground)
         json_object_set_new(counts, key, json_integer(number));
         ground_set(ground, name, address);
     }
-    json_array_foreach(json_object_get(ground->world, "names"), at, row) {
-        const char *host = json_text(row, "name");
-        CLEANUP(freep) char *name = xasprintf("name.%s", host ? host : "");
-        ground_set(ground, name, json_text(row, "value"));
-    }
     ground_set(ground, "private.name", json_text(json_array_get(json_object_get(ground->world, "private_hosts"), 0), "name"));
     ground_set(ground, "public.name", json_text(json_path(ground->world, "web", NULL), "name"));
     ground_set(ground, "web", json_text(json_path(ground->world, "web", NULL), "address"));
     ground_set(ground, "web.port", "80");
     ground_set(ground, "resolver", json_text(ground->world, "resolver"));
     const char *lan = json_text(json_path(ground->world, "host", "lan", NULL), "link");
+    const char *own = json_text(json_path(ground->world, "host", "lan", NULL), "address");
+    if (own && strrchr(own, '.')) {
+        /* Of nobody: a packet that claims to be from one of the world's own addresses is dropped there as impossible. */
+        CLEANUP(freep) char *stranger = xasprintf("%.*s.199", (int)(strrchr(own, '.') - own), own);
+        ground_set(ground, "lan.stranger", stranger);
+    }
     CLEANUP(freep) char *lan_mac = xasprintf("mac.%s", lan ? lan : "");
     ground_set(ground, "lan.mac", ground_fact(ground, lan_mac));
     ground_set(ground, "uplink6", json_text(json_path(ground->world, "host", "uplink", NULL), "address6"));

@@ -116,7 +116,7 @@ static const struct claim claims[] = {
      "box: raw 01:80:c2:00:00:03 --ip 255.255.255.255 --source {box.ip} --proto udp --port {port} --count 3", "host: udp {gateway} {port}" SHORT,
      HOST_UDP, .flags = PROVE},
     {"C24", "No packet to 127.0.0.1 gets through the gateway", "2", "P5 and route_localnet=0", EXPECT_SILENCE,
-     "box: raw gateway --ip 127.0.0.1 --proto udp --port {port} --count 3", "host: udp 127.0.0.1 {port}" SHORT,
+     "box: raw gateway --ip 127.0.0.1 --source {box.ip} --proto udp --port {port} --count 3", "host: udp 127.0.0.1 {port}" SHORT,
      "host: listen udp --echo --address 127.0.0.1", .flags = PROVE},
     TO_HOST("C25", "23", "No fragments reach this host", "the input rules of the walls",
             "spoof udp {gateway} {port} --size 64 --fragment 24"),
@@ -228,7 +228,7 @@ static const struct claim claims[] = {
     {"C106", "A box gets no lease but its own", "16", "dhcp-ignore=tag:!known", .run = siege_claim, .argument = "starve", .flags = ALONE, .budget = 15000},
 
     /* Spoofing towards the internet. */
-    SPOOFED("C110", "8", "No packet leaves with a LAN source address", "P3", "{lan.2}"),
+    SPOOFED("C110", "8", "No packet leaves with a LAN source address", "P3", "{lan.stranger}"),
     SPOOFED("C111", "8", "No packet leaves with a public source address that is not ours", "P3", "8.8.4.4"),
     SPOOFED("C112", "9", "No packet leaves with a sibling's source address", "ipv4_filtering, the armed set", "{peer.ip}"),
     SPOOFED("C113", "8", "No packet leaves with the gateway's source address", "P4", "{gateway}"),

@@ -87,8 +87,10 @@ static void write_banner(const json_t *report, struct buffer *page)
     } else {
         buffer_append_text(page, "Nothing was judged");
     }
-    element(page, "</h1><p class=\"when\">", json_text(report, "started"), " UTC, ");
-    buffer_append_format(page, "%.1f seconds</p></header>\n", json_number_value(json_object_get(report, "seconds")));
+    element(page, "</h1><p class=\"when\">", json_text(report, "started"), ", ");
+    buffer_append_format(page, "%.1f seconds; %lld claims were not judged, %lld skipped</p></header>\n",
+                         json_number_value(json_object_get(report, "seconds")), (long long)counted(report, VERDICT_NOT_JUDGED),
+                         (long long)counted(report, VERDICT_SKIPPED));
 }
 
 static void write_tiles(const json_t *report, struct buffer *page)

@@ -25,7 +25,7 @@ const char pagestyle_css[] =
     "2px solid var(--ink);outline-offset:2px}\n"
     ".matrix{display:grid;gap:.35rem;background:var(--card);border:1px solid var(--line);border-radius:10px;"
     "padding:1rem 1.1rem;margin-bottom:1rem}.matrix div{display:flex;gap:.8rem;align-items:flex-start}"
-    ".matrix h3{margin:0;width:1.2rem;font:600 .85rem/18px var(--mono);color:var(--soft)}.matrix p{margin:0;display:flex;"
+    ".matrix h3{margin:0;flex:0 0 1.2rem;font:600 .85rem/18px var(--mono);color:var(--soft)}.matrix p{margin:0;display:flex;"
     "flex-wrap:wrap;gap:4px}.matrix a{width:18px;height:18px;border-radius:4px;background:var(--skipped)}"
     ".matrix a.holds{background:var(--holds)}.matrix a.broken{background:var(--broken)}"
     ".matrix a.unjudged{background:repeating-linear-gradient(45deg,var(--unjudged) 0 4px,transparent 4px 7px);"
