@@ -48,6 +48,19 @@ int instance_state(struct client *client, const char *name, json_t **ret_state, 
     return client_get(client, path, ret_state, err);
 }
 
+int instance_console(struct client *client, const char *name, struct buffer *ret_text, struct error *err)
+{
+    CLEANUP(freep) char *path = call_path("instances", name, "/console?type=log");
+    CLEANUP(http_answer_reset) struct http_answer http = {0};
+    const struct call call = {.method = "GET", .path = path};
+    if (call_send_raw(client, &call, &http, err) < 0) {
+        return error_wrap(err, "cannot read the console of %s", name);
+    }
+    *ret_text = http.body;
+    http.body = (struct buffer){0};
+    return 0;
+}
+
 int instance_create(struct client *client, const json_t *body, int64_t budget, struct narrator *narrator,
                     struct error *err)
 {

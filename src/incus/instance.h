@@ -1,6 +1,7 @@
 #ifndef BOX_INCUS_INSTANCE_H
 #define BOX_INCUS_INSTANCE_H
 
+#include "base/buffer.h"
 #include "incus/client.h"
 
 /* Instances of the daemon, whoever made them. Names are encoded here; budgets are milliseconds (0: no limit).
@@ -19,6 +20,9 @@ int instance_list(struct client *client, const char *filter, json_t **ret_array,
 
 /* The live state (network, memory, processes). */
 int instance_state(struct client *client, const char *name, json_t **ret_state, struct error *err);
+
+/* What the daemon kept of the guest's console, raw: a guest wrote it. Empty where it kept nothing. */
+int instance_console(struct client *client, const char *name, struct buffer *ret_text, struct error *err);
 
 /* POST /1.0/instances with the given body. */
 int instance_create(struct client *client, const json_t *body, int64_t budget, struct narrator *narrator,
