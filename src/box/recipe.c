@@ -11,7 +11,7 @@
 static const char *const trixie_packages[] = {
     "systemd",      "systemd-sysv", "systemd-resolved", "udev",           "dbus",         "cloud-init", "sudo",
     "tmux",         "curl",         "ca-certificates",  "iproute2",       "iputils-ping", "netbase",    "ncurses-base",
-    "ncurses-term", "less",         "procps",           "openssh-server", "tzdata",       NULL,
+    "ncurses-term", "less",         "procps",           "openssh-server", "rsync",        "tzdata",     NULL,
 };
 
 /* These go into the image's own apt and dpkg settings: a box is thrown away, so dpkg need not flush each file. */
