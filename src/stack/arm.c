@@ -20,6 +20,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Every container's inotify instances count against root's (fs.inotify.max_user_instances, 128 by default): some twenty
+ * boxes use them up, and then nothing wakes. */
+#define BLIND_WAIT_MS 25
+
 #define PORTS_FILE    STACK_RUN_DIRECTORY "/ports.json"
 #define LOCK_FILE     STACK_RUN_DIRECTORY "/watch.pid"
 #define PORTS_CEILING (1024 * 1024)
@@ -164,7 +168,8 @@ static void wait_for_change(int notify, int64_t deadline)
 {
     struct pollfd polled[2] = {{.fd = notify, .events = POLLIN}, {.fd = cancel_fd(), .events = POLLIN}};
     int left = clock_left(deadline);
-    if (poll(polled, 2, left < 0 || left > 1000 ? 1000 : left) > 0 && (polled[0].revents & POLLIN) != 0) {
+    int patience = notify < 0 ? BLIND_WAIT_MS : 1000;
+    if (poll(polled, 2, left < 0 || left > patience ? patience : left) > 0 && (polled[0].revents & POLLIN) != 0) {
         char events[4096];
         while (read(notify, events, sizeof(events)) > 0) {
             /* The file itself is read afterwards; the events only wake. */
@@ -177,10 +182,10 @@ int arm_wait(const char *interface, const char *mac, int64_t budget, struct erro
     int64_t deadline = clock_deadline(budget);
     char reason[96] = "";
     CLEANUP(fd_closep) int notify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    if (notify < 0) {
+    if (notify < 0 && errno != EMFILE) {
         return error_set_errno(err, errno, "cannot wait for the watcher's changes");
     }
-    if (inotify_add_watch(notify, STACK_RUN_DIRECTORY, IN_MOVED_TO) < 0) {
+    if (notify >= 0 && inotify_add_watch(notify, STACK_RUN_DIRECTORY, IN_MOVED_TO) < 0) {
         return no_watcher(err);
     }
     for (;;) {
