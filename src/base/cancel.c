@@ -54,6 +54,16 @@ void cancel_uninstall(void)
     set_action(SIG_DFL);
 }
 
+void cancel_forked(void)
+{
+    received = 0;
+    if (event >= 0) {
+        /* The parent's is shared: what is written to it would wake the parent. */
+        close(event);
+        event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    }
+}
+
 bool cancel_requested(void)
 {
     return received && !masked_now;

@@ -13,6 +13,9 @@ void cancel_install(void);
 /* Gives the signals back to their default action (for commands that hand the terminal on). */
 void cancel_uninstall(void);
 
+/* In a child that goes on with this program's code: its signals are its own, and none has come yet. */
+void cancel_forked(void);
+
 bool cancel_requested(void);
 int cancel_signal(void); /* the signal that came, or 0 */
 

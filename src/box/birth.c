@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "box/identity.h"
 #include "box/power.h"
 #include "box/remove.h"
 #include "box/tag.h"
@@ -175,6 +176,16 @@ static int judge(struct birth *birth, const struct ready_report *report, struct 
     return 0;
 }
 
+static int renew_identity(struct birth *birth, struct error *err)
+{
+    narrate_note(birth->narrator, "a VM's disk cannot be changed from outside: it takes on its own identity now and "
+                                  "boots a second time");
+    if (identity_renew_running(birth->client, birth->name, birth->narrator, err) < 0) {
+        return -1;
+    }
+    return wait_for_agent(birth, err);
+}
+
 static int wait_until_usable(struct birth *birth, struct error *err)
 {
     CLEANUP(ready_reset) struct ready_report report = {0};
@@ -186,7 +197,7 @@ static int wait_until_usable(struct birth *birth, struct error *err)
     }
     narrate_step(birth->narrator, "waiting for its first boot%s (at most %lld s)",
                  birth->lenient ? "" : " and cloud-init", (long long)(birth->budget / 1000));
-    if (wait_for_agent(birth, err) < 0) {
+    if (wait_for_agent(birth, err) < 0 || (birth->renew && renew_identity(birth, err) < 0)) {
         return -1;
     }
     if (ready_collect(birth->client, birth->name, birth->user, birth->budget, birth->narrator, &report,

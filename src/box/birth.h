@@ -20,6 +20,7 @@ struct birth {
     char id[BIRTH_ID_SIZE];
     bool vm;
     bool lenient;                /* a copy of what was usable: what it lacks now is told, and is no failure */
+    bool renew;                  /* a VM that is a copy: it gets its identity once it answers, and boots again */
     const char *user;            /* that must be there */
     const struct limits *limits; /* what was asked for */
     int64_t budget;              /* milliseconds for its boot */

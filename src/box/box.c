@@ -96,7 +96,7 @@ int box_find(struct client *client, const char *name, struct box **ret_box, stru
     if (instance_get(client, name, &instance, &cause) < 0) {
         return cause.code == ERR_NOT_FOUND ? no_such_box(name, err) : error_move(err, &cause);
     }
-    if (!tag_is_box(instance)) {
+    if (!tag_is_box(instance) || tag_is_seed(instance)) {
         return no_such_box(name, err);
     }
     *ret_box = box_from_instance(instance);
@@ -176,7 +176,7 @@ int box_list(struct client *client, struct box ***ret_boxes, size_t *ret_count, 
     struct box **boxes = xcalloc(json_array_size(instances) + 1, sizeof(struct box *));
 
     json_array_foreach(instances, i, instance) {
-        if (tag_is_box(instance)) {
+        if (tag_is_box(instance) && !tag_is_seed(instance)) {
             boxes[count] = box_from_instance(instance);
             fill_address(boxes[count++], leases);
         }

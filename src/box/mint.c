@@ -6,9 +6,12 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "box/birth.h"
+#include "box/clone.h"
 #include "box/imagesource.h"
 #include "box/mintbody.h"
 #include "box/name.h"
+#include "box/seed.h"
+#include "box/snapshot.h"
 #include "box/tag.h"
 #include "incus/instance.h"
 #include "incus/server.h"
@@ -148,6 +151,57 @@ static int create(void *context, struct error *err)
     return 0;
 }
 
+/* Never fails: the box is usable already. */
+static void keep_pristine(struct mint *mint, const struct box *box, const char *key)
+{
+    if (snapshot_mark_pristine(mint->client, box, mint->narrator) && *key) {
+        seed_keep(mint->client, box, mint->request->template, key, mint->request->version, mint->request->seed_age,
+                  mint->narrator);
+    }
+}
+
+static int mint_warm(struct mint *mint, const struct box *seed, struct box **ret_box, struct error *err)
+{
+    const struct clone_request clone = {
+        .name = mint->request->name,
+        .source = seed,
+        .template = mint->request->template,
+        .limits = mint->request->limits,
+        .budget = mint->request->budget,
+        .version = mint->request->version,
+    };
+
+    if (clone_run(mint->client, &clone, mint->narrator, ret_box, err) < 0) {
+        return err && err->remedy ? -1 : error_remedy(err, "without the seed: box new %s --cold", clone.name);
+    }
+    return 0;
+}
+
+static int run_warm_or_cold(struct mint *mint, struct box **ret_box, struct error *err)
+{
+    const struct mint_request *request = mint->request;
+    CLEANUP(box_freep) struct box *seed = NULL;
+    CLEANUP(box_freep) struct box *box = NULL;
+    char key[SEED_KEY_SIZE] = "";
+
+    if (mint->source.fingerprint && request->seed_age > 0) {
+        seed_key(request->template, mint->source.fingerprint, mint->vm, request->version, key);
+        if (!request->cold && seed_find(mint->client, key, request->seed_age, &seed, err) < 0) {
+            return -1;
+        }
+    }
+    if ((seed ? mint_warm(mint, seed, &box, err) : birth_run(&mint->birth, create, mint, &box, err)) < 0) {
+        return -1;
+    }
+    if (seed) {
+        (void)snapshot_mark_pristine(mint->client, box, mint->narrator);
+    } else {
+        keep_pristine(mint, box, key);
+    }
+    *ret_box = steal(&box);
+    return 0;
+}
+
 int mint_run(struct client *client, const struct mint_request *request, struct narrator *narrator,
              struct box **ret_box, struct error *err)
 {
@@ -167,5 +221,5 @@ int mint_run(struct client *client, const struct mint_request *request, struct n
     if (name_check(request->name, err) < 0 || prepare(&mint, err) < 0) {
         return -1;
     }
-    return birth_run(&mint.birth, create, &mint, ret_box, err);
+    return run_warm_or_cold(&mint, ret_box, err);
 }

@@ -23,9 +23,12 @@ struct mint_request {
     enum mint_kind kind;
     int64_t budget;        /* milliseconds that its first boot may take */
     const char *version;   /* of this box, for the stamp */
+    bool cold;             /* not from a seed */
+    int64_t seed_age;      /* seconds that a seed is good for (seed_max_age); 0: none is used, none kept */
 };
 
-/* Creates, starts, waits until it is usable. Each step is narrated.
+/* Creates, starts, waits until it is usable. Each step is narrated. Where a good seed of the template is there (seed.h),
+ * the box is a copy of that, and it is said. At the end the mark `pristine` is made, and a seed for the next box.
  *
  * The creating request carries the tag, TAG_STATE_MINTING and a random id; what fails before the guest has booted, and a
  * Ctrl-C at any moment, is cleaned up behind: an instance is only ever deleted where it carries this mint's id, so the loser of two mints

@@ -16,6 +16,11 @@ bool tag_is_box(const json_t *instance)
     return text_equal(tag_value(instance, TAG_KEY), "1") || text_equal(tag_value(instance, TAG_OLDER), "1");
 }
 
+bool tag_is_seed(const json_t *instance)
+{
+    return tag_value(instance, TAG_SEED) != NULL;
+}
+
 const char *tag_user(const json_t *instance)
 {
     const char *user = tag_value(instance, TAG_USER);

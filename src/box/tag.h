@@ -27,7 +27,11 @@
 #define TAG_IMAGE       "user.box.image"       /* alias of the image */
 #define TAG_FINGERPRINT "user.box.fingerprint" /* of the image */
 #define TAG_MODE        "user.box.mode"        /* "container" or "vm", as minted */
-#define TAG_ORIGIN      "user.box.origin"      /* "mint" */
+#define TAG_ORIGIN      "user.box.origin"      /* "mint", "warm mint", "clone of X" or "clone of X/LABEL" */
+#define TAG_SEED        "user.box.seed"        /* key of a seed (seed.h): an instance that is kept, and is nobody's box */
+#define TAG_IMPORTED_FIRST "user.box.imported.first" /* RFC 3339: when a box that came by import did so, */
+#define TAG_IMPORTED_LAST  "user.box.imported.last"  /* for the first and the last time, */
+#define TAG_IMPORTED_COUNT "user.box.imported.count" /* and how often */
 #define TAG_DIGEST      "user.box.digest"      /* of the template's content at the mint (template.h) */
 
 #define TAG_STATE_MINTING "minting" /* being minted, or the mint was killed */
@@ -38,6 +42,9 @@
 
 /* True where an instance (the daemon's object) carries a tag of either generation, exactly "1". */
 bool tag_is_box(const json_t *instance);
+
+/* True where it carries TAG_SEED: it is kept by box for itself, and no command takes it for somebody's box. */
+bool tag_is_seed(const json_t *instance);
 
 /* The value of a configuration key of the instance itself (profiles not counted), or NULL. Borrowed. */
 const char *tag_value(const json_t *instance, const char *key);

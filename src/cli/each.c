@@ -1,10 +1,11 @@
-/* One act on several boxes: found first, then taken one by one, with a summary at the end.
- * Not for acts that need all of them at once. */
+/* One act on several boxes: found first, then acted on at once, with a summary at the end.
+ * Not for how that runs: many.c. */
 #include "cli/each.h"
 
 #include "base/memory.h"
 #include "box/name.h"
 #include "cli/console.h"
+#include "cli/many.h"
 
 /* Whether going on with the next one makes no sense. */
 static bool ends_all(const struct error *err)
@@ -68,20 +69,53 @@ int each_find(struct context *context, struct each *each, struct error *err)
     return 0;
 }
 
-int each_run(struct context *context, struct each *each,
-             int (*act)(struct context *context, struct box *box, struct error *err), struct error *err)
-{
-    for (size_t i = 0; i < each->count; i++) {
-        CLEANUP(error_reset) struct error cause = {0};
+/* What each_run() hands to a child. */
+struct several {
+    struct each *each;
+    int (*act)(struct context *context, struct box *box, struct error *err);
+};
 
-        if (act(context, each->boxes[i], &cause) == 0) {
-            continue;
-        }
-        if (ends_all(&cause)) {
-            return error_move(err, &cause);
-        }
-        count_failure(context, each, &cause);
+static int act_on_one(struct context *context, void *data, size_t index, struct error *err)
+{
+    const struct several *several = data;
+
+    return several->act(context, several->each->boxes[index], err);
+}
+
+static int run_several(struct context *context, struct several *several, struct error *err)
+{
+    CLEANUP(argv_reset) struct argv names = {0};
+    CLEANUP(many_reset) struct many many = {.names = &names, .act = act_on_one, .data = several};
+    struct each *each = several->each;
+
+    for (size_t i = 0; i < each->count; i++) {
+        argv_push(&names, each->boxes[i]->name);
     }
+    if (many_run(context, &many, err) < 0) {
+        return -1;
+    }
+    if (many.failed > 0 && each->failed == 0) {
+        error_move(&each->first, &many.first);
+    }
+    each->failed += many.failed;
+    return 0;
+}
+
+int each_run(struct context *context, struct each *each, int (*act)(struct context *context, struct box *box, struct error *err),
+             struct error *err)
+{
+    CLEANUP(error_reset) struct error cause = {0};
+
+    if (each->count > 1) {
+        return run_several(context, &(struct several){.each = each, .act = act}, err);
+    }
+    if (each->count == 0 || act(context, each->boxes[0], &cause) == 0) {
+        return 0;
+    }
+    if (ends_all(&cause)) {
+        return error_move(err, &cause);
+    }
+    count_failure(context, each, &cause);
     return 0;
 }
 
