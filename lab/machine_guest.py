@@ -19,6 +19,7 @@ import sys
 import time
 
 import machine_image
+import machine_virt
 import spaces
 from machine_image import CONTROL_MAC, HERE, MachineError, say
 
@@ -60,8 +61,8 @@ def alone():
         os.close(fd)
 
 
-def call(argv, doing):
-    done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+def call(argv, doing, **more):
+    done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, **more)
     if done.returncode != 0:
         raise MachineError("%s: %s" % (doing, (done.stderr or done.stdout).strip()))
     return done.stdout
@@ -157,7 +158,13 @@ def start(machine, image):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(machine.path(left))
     open(machine.path("console.log"), "w", encoding="utf-8").close()
-    call(qemu_arguments(machine, image, port) + ["-daemonize"], "QEMU did not start")
+    environment = dict(os.environ)
+    if "tcg,thread=multi" in acceleration()[0]:
+        if machine_virt.lay_module(machine.path("modules")):
+            environment["QEMU_MODULE_DIR"] = machine.path("modules")
+        else:
+            say("this QEMU's TCG module is not as expected: a VM inside %s will end it with QEMU's own assertion" % machine.name)
+    call(qemu_arguments(machine, image, port) + ["-daemonize"], "QEMU did not start", env=environment)
     with open(machine.path("qemu.number"), encoding="ascii") as stored:
         spaces.remember(machine.path("qemu.pid"), int(stored.read()))
 
