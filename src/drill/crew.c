@@ -82,6 +82,21 @@ static void write_line(void *context, const char *line)
     (void)fd_write_all(fd, "\n", 1, NULL);
 }
 
+/* What `box new` said was wrong: the last line that begins as its errors do. */
+static json_t *complaint_of(const struct buffer *errors)
+{
+    CLEANUP(freep) char *said = text_sanitise(errors->data ? errors->data : "", errors->length);
+    const char *last = "it said nothing";
+    char *rest = said;
+
+    for (char *line; (line = strsep(&rest, "\n"));) {
+        if (text_starts_with(line, "box: ")) {
+            last = line + strlen("box: ");
+        }
+    }
+    return json_string(last);
+}
+
 /* In a process of its own: `box new`, its narration line by line into the log. */
 static json_t *mint_one(void *context)
 {
@@ -102,17 +117,7 @@ static json_t *mint_one(void *context)
     if (process_run(words, &options, &result, &err) < 0) {
         return json_pack("{s:s}", "error", err.message);
     }
-    if (result.status != 0) {
-        const char *errors = result.errors.data ? result.errors.data : "";
-        CLEANUP(freep) char *said = text_sanitise(errors, strlen(errors));
-        size_t length = strlen(said);
-        while (length > 0 && said[length - 1] == '\n') {
-            said[--length] = '\0';
-        }
-        const char *last = strrchr(said, '\n');
-        return json_pack("{s:s}", "error", last ? last + 1 : said);
-    }
-    return json_object();
+    return result.status == 0 ? json_object() : json_pack("{s:o}", "error", complaint_of(&result.errors));
 }
 
 struct minting {

@@ -25,7 +25,7 @@ NOACL = 'incus network unset boxnet security.acls </dev/null; sleep 0.5'
 
 # name: (in ./check, damage, claims that must be BROKEN, claims that must still hold)
 SABOTAGES = {
-    "both layers between siblings gone": (True, "W; %s; nft flush chain bridge box forward; nft flush chain inet box forward; "
+    "both layers between siblings gone": (True, NOACL + "; W; %s; nft flush chain bridge box forward; nft flush chain inet box forward; "
                                                 "nft flush chain inet box postrouting" % UNISOLATE,
                                           ["C80", "C82", "C83", "C134", "C131"], ["C10T"]),
     "both layers gone, the third still there": (False, "W; %s; nft flush chain bridge box forward" % UNISOLATE,
