@@ -46,7 +46,7 @@ char *daemon_find(void)
     return xstrdup(well_known[0]);
 }
 
-static bool installed(void)
+bool daemon_is_installed(void)
 {
     for (size_t i = 0; i < ARRAY_LENGTH(daemons); i++) {
         if (process_exists(daemons[i])) {
@@ -64,7 +64,7 @@ static bool under_systemd(void)
 
 static int explain_absent(const char *path, int errnum, struct error *err)
 {
-    if (!installed()) {
+    if (!daemon_is_installed()) {
         error_set(err, ERR_NO_DAEMON, "Incus is not installed on this machine (no incusd, and no socket at %s)", path);
         return error_remedy(err, "sudo apt-get install incus");
     }

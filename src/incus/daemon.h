@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Where the daemon listens, and why it cannot be reached. */
@@ -15,6 +16,9 @@ char *daemon_find(void);
  * ERR_NO_DAEMON: not installed, not running, does not accept; ERR_DENIED: not in the socket's group, or in it for
  * longer than this session lives; each with its remedy. */
 int daemon_connect(const char *path, int *ret_fd, struct error *err);
+
+/* True where a daemon's program lies on this host, whether it runs or not. */
+bool daemon_is_installed(void);
 
 /* What is told where the daemon accepted a connection and then never answered. Always returns -1. */
 int daemon_silent(const char *path, int64_t waited, struct error *err);

@@ -144,6 +144,11 @@ static int remove_acl(struct stack *stack, struct narrator *narrator, struct err
     return table_check_mark(acl, NAME, err) < 0 ? -1 : client_request(stack->client, "DELETE", PATH, NULL, NULL, err);
 }
 
+static int stands(struct stack *stack, struct argv *ret_standing, struct error *err)
+{
+    return table_stands(stack, PATH, NAME, ret_standing, err);
+}
+
 const struct stack_object item_acl = {
     .name = NAME,
     .why = "the daemon's own layer against private networks",
@@ -152,4 +157,6 @@ const struct stack_object item_acl = {
     .judge = judge,
     .converge = converge,
     .remove = remove_acl,
+    .stands = stands,
+    .rank = 4,
 };

@@ -79,4 +79,5 @@ const struct stack_object item_group = {
     .judge = judge,
     .converge = converge,
     .remove = remove_member,
+    .rank = 9,
 };

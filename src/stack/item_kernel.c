@@ -82,4 +82,5 @@ const struct stack_object item_kernel = {
     .judge = judge,
     .converge = converge,
     .remove = remove_parameters,
+    .rank = 0,
 };

@@ -4,6 +4,7 @@
 #include "base/buffer.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "host/procfs.h"
 #include "stack/names.h"
 #include "stack/table.h"
 
@@ -108,7 +109,15 @@ static int judge(struct stack *stack, json_t *changes, struct error *err)
     return 0;
 }
 
-static int create(struct stack *stack, bool half_made, struct error *err)
+/* A creation whose client died may leave the daemon's dnsmasq behind without a network: it holds the gateway's port, and
+ * nobody ends it. */
+static int end_orphan(struct error *err)
+{
+    pid_t orphan = procfs_find("dnsmasq", "--interface=" STACK_NETWORK);
+    return orphan == 0 ? 0 : procfs_end(orphan, "an old dnsmasq of " STACK_NETWORK, err);
+}
+
+static int create(struct stack *stack, const json_t *half, struct error *err)
 {
     CLEANUP(json_freep) json_t *config = json_object();
     CLEANUP(json_freep) json_t *why = json_object();
@@ -121,7 +130,13 @@ static int create(struct stack *stack, bool half_made, struct error *err)
     (void)json_object_set_new(config, TABLE_MARK, json_string("1"));
     CLEANUP(json_freep) json_t *body = json_pack("{s:s, s:s, s:s, s:O}", "name", STACK_NETWORK, "type", "bridge", "description",
                              "The network of boxes (made by box setup-host)", "config", config);
-    return table_create(stack, "/1.0/networks", PATH, half_made, body, err);
+    if (half != NULL) {
+        (void)client_request(stack->client, "DELETE", PATH, NULL, NULL, NULL); /* it may be too early: tried again */
+    }
+    if (end_orphan(err) < 0) {
+        return -1;
+    }
+    return table_create(stack, "/1.0/networks", PATH, half != NULL, body, err);
 }
 
 static int converge(struct stack *stack, const json_t *changes, struct narrator *narrator, struct error *err)
@@ -136,7 +151,7 @@ static int converge(struct stack *stack, const json_t *changes, struct narrator 
         return -1;
     }
     if (found == 0 || table_is_half_made(network)) {
-        return create(stack, found > 0, err);
+        return create(stack, network, err);
     }
     json_array_foreach(changes, i, change)
     {
@@ -155,8 +170,15 @@ static int remove_network(struct stack *stack, struct narrator *narrator, struct
     if (found <= 0) {
         return found;
     }
-    return table_check_mark(network, NAME, err) < 0 ? -1
-                                                    : client_request(stack->client, "DELETE", PATH, NULL, NULL, err);
+    if (!table_is_half_made(network) && table_check_mark(network, NAME, err) < 0) {
+        return -1;
+    }
+    return client_request(stack->client, "DELETE", PATH, NULL, NULL, err);
+}
+
+static int stands(struct stack *stack, struct argv *ret_standing, struct error *err)
+{
+    return table_stands(stack, PATH, NAME, ret_standing, err);
 }
 
 const struct stack_object item_network = {
@@ -167,4 +189,6 @@ const struct stack_object item_network = {
     .judge = judge,
     .converge = converge,
     .remove = remove_network,
+    .stands = stands,
+    .rank = 2,
 };

@@ -3,11 +3,12 @@
  * Not for growing it. */
 #include "base/memory.h"
 #include "base/text.h"
-#include "incus/operation.h"
+#include "incus/image.h"
 #include "stack/names.h"
 #include "stack/table.h"
 
 #include <inttypes.h>
+#include <string.h>
 #include <sys/statvfs.h>
 
 #define NAME     "pool " STACK_POOL
@@ -104,19 +105,108 @@ static int converge(struct stack *stack, const json_t *changes, struct narrator 
     return 0;
 }
 
-static int remove_pool(struct stack *stack, struct narrator *narrator, struct error *err)
+/* Those that `box image build` made, and with STORAGE_ALL all of them: fingerprints. */
+static int our_images(struct stack *stack, struct argv *ret_images, struct error *err)
+{
+    CLEANUP(json_freep) json_t *images = NULL;
+    size_t i;
+    const json_t *image;
+    if (client_get(stack->client, "/1.0/images?recursion=1", &images, err) < 0) {
+        return -1;
+    }
+    json_array_foreach(images, i, image)
+    {
+        if (stack->storage == STORAGE_ALL || json_text(json_object_get(image, "properties"), "box.recipe") != NULL) {
+            argv_push(ret_images, json_text(image, "fingerprint"));
+        }
+    }
+    return 0;
+}
+
+/* Who keeps something on the pool besides box: images of others, instances, volumes, profiles. */
+static void list_others(const json_t *pool, const struct argv *images, struct argv *ret_others)
+{
+    static const char *const ours[] = {"/1.0/profiles/" STACK_PROFILE, "/1.0/profiles/claude-dev"};
+    size_t i;
+    const json_t *user;
+    json_array_foreach(json_object_get(pool, "used_by"), i, user)
+    {
+        const char *path = json_string_value(user);
+        const char *name = path != NULL ? strrchr(path, '/') : NULL;
+        if (name != NULL && !argv_contains(images, name + 1) && !text_equal(path, ours[0]) && !text_equal(path, ours[1])) {
+            argv_push(ret_others, path + strlen("/1.0/"));
+        }
+    }
+}
+
+/* 1 where the pool is there and goes; 0 where it is absent or stays, and then ret_why says why it stays, or is NULL. */
+static int pool_goes(struct stack *stack, const struct argv *images, char **ret_why, struct error *err)
 {
     CLEANUP(json_freep) json_t *pool = NULL;
+    CLEANUP(argv_reset) struct argv others = {0};
     int found = table_get(stack, PATH, &pool, err);
-    (void)narrator;
+    *ret_why = NULL;
     if (found <= 0) {
         return found;
     }
-    if (json_text(json_object_get(pool, "config"), TABLE_MARK) == NULL) {
-        narrate_note(narrator, "the pool " STACK_POOL " was not made by box: it stays");
+    if (stack->storage != STORAGE_ALL && json_text(json_object_get(pool, "config"), TABLE_MARK) == NULL) {
+        *ret_why = xstrdup("it was not made by box");
         return 0;
     }
+    list_others(pool, images, &others);
+    if (others.count > 0) {
+        CLEANUP(freep) char *names = argv_join(&others, ", ");
+        *ret_why = xasprintf("others keep something on it (%s)", names);
+        return 0;
+    }
+    return 1;
+}
+
+static int remove_pool(struct stack *stack, struct narrator *narrator, struct error *err)
+{
+    CLEANUP(argv_reset) struct argv images = {0};
+    CLEANUP(freep) char *why = NULL;
+    if (stack->storage == STORAGE_KEPT) {
+        return 0;
+    }
+    if (our_images(stack, &images, err) < 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < images.count; i++) {
+        CLEANUP(error_reset) struct error failure = {0};
+        if (image_delete(stack->client, images.items[i], &failure) < 0 &&
+            failure.code != ERR_NOT_FOUND) {
+            return error_move(err, &failure);
+        }
+    }
+    int goes = pool_goes(stack, &images, &why, err);
+    if (goes <= 0) {
+        if (why != NULL) {
+            narrate_note(narrator, "the pool " STACK_POOL " stays: %s", why);
+        }
+        return goes;
+    }
     return client_request(stack->client, "DELETE", PATH, NULL, NULL, err);
+}
+
+static int stands(struct stack *stack, struct argv *ret_standing, struct error *err)
+{
+    CLEANUP(argv_reset) struct argv images = {0};
+    CLEANUP(freep) char *why = NULL;
+    if (stack->storage == STORAGE_KEPT) {
+        return 0;
+    }
+    if (our_images(stack, &images, err) < 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < images.count; i++) {
+        argv_push_format(ret_standing, "image %.12s", images.items[i]);
+    }
+    int goes = pool_goes(stack, &images, &why, err);
+    if (goes > 0 || (why != NULL && stack->storage == STORAGE_ALL)) {
+        argv_push_format(ret_standing, NAME "%s%s", why != NULL ? ": " : "", why != NULL ? why : "");
+    }
+    return goes < 0 ? -1 : 0;
 }
 
 const struct stack_object item_pool = {
@@ -127,4 +217,6 @@ const struct stack_object item_pool = {
     .judge = judge,
     .converge = converge,
     .remove = remove_pool,
+    .stands = stands,
+    .rank = 5,
 };

@@ -137,6 +137,11 @@ static int remove_profile(struct stack *stack, struct narrator *narrator, struct
                                                     : client_request(stack->client, "DELETE", PATH, NULL, NULL, err);
 }
 
+static int stands(struct stack *stack, struct argv *ret_standing, struct error *err)
+{
+    return table_stands(stack, PATH, NAME, ret_standing, err);
+}
+
 const struct stack_object item_profile = {
     .name = NAME,
     .why = "boxes have neither network nor disk without it",
@@ -145,4 +150,6 @@ const struct stack_object item_profile = {
     .judge = judge,
     .converge = converge,
     .remove = remove_profile,
+    .stands = stands,
+    .rank = 1,
 };

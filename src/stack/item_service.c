@@ -149,6 +149,19 @@ static int judge(struct stack *stack, json_t *changes, struct error *err)
     return judge_filters(stack, nft, changes, err);
 }
 
+static bool holds_chain(const json_t *listing)
+{
+    size_t i;
+    const json_t *entry;
+    json_array_foreach(listing, i, entry)
+    {
+        if (json_object_get(entry, "chain") != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* A key that changes and changes back: each time the daemon lays the network anew. */
 static int lay_network(struct stack *stack, struct error *err)
 {
@@ -208,13 +221,38 @@ static int converge(struct stack *stack, const json_t *changes, struct narrator 
     return 0;
 }
 
+/* It goes with the network, but for a dnsmasq that the daemon lost track of; and the daemon leaves the tables behind that held its rules. Where they are empty now they serve
+ * nobody, and the daemon makes them anew when it needs them. */
 static int remove_service(struct stack *stack, struct narrator *narrator, struct error *err)
 {
-    /* It goes with the network. */
+    static const char *const families[] = {"inet", "bridge"};
+    CLEANUP(nft_closep) struct nft *nft = NULL;
+    pid_t orphan = procfs_find("dnsmasq", "--interface=" STACK_NETWORK);
     (void)stack;
     (void)narrator;
-    (void)err;
+    if ((orphan != 0 && procfs_end(orphan, "the dnsmasq of " STACK_NETWORK, err) < 0) || nft_open(&nft, err) < 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < ARRAY_LENGTH(families); i++) {
+        CLEANUP(json_freep) json_t *listing = NULL;
+        CLEANUP(freep) char *list = xasprintf("list table %s incus", families[i]);
+        CLEANUP(freep) char *remove = xasprintf("delete table %s incus", families[i]);
+        if (nft_query(nft, list, &listing, NULL) == 0 && !holds_chain(listing) && nft_apply(nft, remove, err) < 0) {
+            return error_wrap(err, "cannot remove the daemon's empty table");
+        }
+    }
     return 0;
+}
+
+static int stands(struct stack *stack, struct argv *ret_standing, struct error *err)
+{
+    CLEANUP(json_freep) json_t *network = NULL;
+    int found = table_get(stack, NETWORK, &network, err);
+    pid_t orphan = procfs_find("dnsmasq", "--interface=" STACK_NETWORK);
+    if (found == 0 && orphan != 0) {
+        argv_push_format(ret_standing, "dnsmasq of " STACK_NETWORK " (process %d)", (int)orphan);
+    }
+    return found < 0 ? -1 : 0;
 }
 
 const struct stack_object item_service = {
@@ -226,4 +264,6 @@ const struct stack_object item_service = {
     .judge = judge,
     .converge = converge,
     .remove = remove_service,
+    .stands = stands,
+    .rank = 6,
 };

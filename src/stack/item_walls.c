@@ -2,10 +2,8 @@
  * Where a watcher runs it has put them right before anybody looks; this row is for the proof, and for a host without
  * one. Not for what they say: ruleset.c. */
 #include "base/memory.h"
-#include "host/nft.h"
 #include "stack/inspect.h"
 #include "stack/names.h"
-#include "stack/ruleset.h"
 #include "stack/table.h"
 #include "stack/watch.h"
 
@@ -38,12 +36,16 @@ static int converge(struct stack *stack, const json_t *changes, struct narrator 
 
 static int remove_tables(struct stack *stack, struct narrator *narrator, struct error *err)
 {
-    CLEANUP(nft_closep) struct nft *nft = NULL;
-    CLEANUP(buffer_reset) struct buffer text = {0};
     (void)stack;
     (void)narrator;
-    ruleset_write_removal(RULESET_STATIC, &text);
-    return nft_open(&nft, err) < 0 ? -1 : nft_apply(nft, text.data, err);
+    return table_nft_remove(STACK_NFT_TABLE, err);
+}
+
+/* The owned copy goes with the watcher. */
+static int stands(struct stack *stack, struct argv *ret_standing, struct error *err)
+{
+    (void)stack;
+    return table_nft_stands(STACK_NFT_TABLE, ret_standing, err);
 }
 
 const struct stack_object item_walls = {
@@ -54,4 +56,6 @@ const struct stack_object item_walls = {
     .judge = judge,
     .converge = converge,
     .remove = remove_tables,
+    .stands = stands,
+    .rank = 8,
 };

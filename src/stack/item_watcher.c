@@ -5,12 +5,14 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "host/procfs.h"
 #include "host/systemd.h"
 #include "stack/arm.h"
 #include "stack/names.h"
 #include "stack/table.h"
 #include "stack/unit.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -19,7 +21,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -70,31 +71,10 @@ static int judge(struct stack *stack, json_t *changes, struct error *err)
     return 0;
 }
 
-/* Ends a watcher that runs, and waits until it is gone. */
 static int stop_process(struct error *err)
 {
     pid_t pid = arm_watcher();
-    if (pid == 0) {
-        return 0;
-    }
-    CLEANUP(fd_closep) int handle = (int)syscall(SYS_pidfd_open, pid, 0);
-    if (handle < 0 && errno == ESRCH) {
-        return 0;
-    }
-    if (handle < 0) {
-        return error_set_errno(err, errno, "cannot watch the watcher (process %d) end", (int)pid);
-    }
-    if (kill(pid, SIGTERM) < 0 && errno != ESRCH) {
-        return error_set_errno(err, errno, "cannot end the watcher (process %d)", (int)pid);
-    }
-    struct pollfd polled = {.fd = handle, .events = POLLIN};
-    if (poll(&polled, 1, 5000) == 0) {
-        (void)kill(pid, SIGKILL);
-        if (poll(&polled, 1, 5000) == 0) {
-            return error_set(err, ERR_TIMEOUT, "the watcher (process %d) does not end", (int)pid);
-        }
-    }
-    return 0;
+    return pid == 0 ? 0 : procfs_end(pid, "the watcher", err);
 }
 
 /* The socket on which the new process says that it is ready, as to a service manager. */
@@ -216,9 +196,25 @@ static int converge(struct stack *stack, const json_t *changes, struct narrator 
     return 0;
 }
 
+/* All of it is the watcher's: what it publishes, its lock and log, a notify socket of a set-up that was killed. */
+static int remove_run_directory(struct error *err)
+{
+    DIR *directory = opendir(STACK_RUN_DIRECTORY);
+    if (directory == NULL) {
+        return errno == ENOENT ? 0 : error_set_errno(err, errno, "cannot open %s", STACK_RUN_DIRECTORY);
+    }
+    for (const struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+        (void)unlinkat(dirfd(directory), entry->d_name, 0);
+    }
+    (void)closedir(directory);
+    if (rmdir(STACK_RUN_DIRECTORY) < 0 && errno != ENOENT) {
+        return error_set_errno(err, errno, "cannot remove %s", STACK_RUN_DIRECTORY);
+    }
+    return 0;
+}
+
 static int remove_watcher(struct stack *stack, struct narrator *narrator, struct error *err)
 {
-    static const char *const files[] = {"ports.json", "watch.pid", "firewall.log"};
     (void)stack;
     (void)narrator;
     CLEANUP(freep) char *unit = NULL;
@@ -234,14 +230,22 @@ static int remove_watcher(struct stack *stack, struct narrator *narrator, struct
     if (stop_process(err) < 0) {
         return -1;
     }
-    for (size_t i = 0; i < ARRAY_LENGTH(files); i++) {
-        CLEANUP(freep) char *path = xasprintf(STACK_RUN_DIRECTORY "/%s", files[i]);
-        if (unlink(path) < 0 && errno != ENOENT) {
-            return error_set_errno(err, errno, "cannot remove %s", path);
-        }
+    return remove_run_directory(err);
+}
+
+static int stands(struct stack *stack, struct argv *ret_standing, struct error *err)
+{
+    pid_t watcher = arm_watcher();
+    (void)stack;
+    (void)err;
+    if (watcher != 0) {
+        argv_push_format(ret_standing, "the watcher (process %d)", (int)watcher);
     }
-    if (rmdir(STACK_RUN_DIRECTORY) < 0 && errno != ENOENT && errno != ENOTEMPTY) {
-        return error_set_errno(err, errno, "cannot remove %s", STACK_RUN_DIRECTORY);
+    if (unit_stands() || (systemd_runs() && systemd_is_enabled(STACK_UNIT))) {
+        argv_push(ret_standing, "unit " STACK_UNIT);
+    }
+    if (access(STACK_RUN_DIRECTORY, F_OK) == 0) {
+        argv_push(ret_standing, "directory " STACK_RUN_DIRECTORY);
     }
     return 0;
 }
@@ -254,4 +258,6 @@ const struct stack_object item_watcher = {
     .judge = judge,
     .converge = converge,
     .remove = remove_watcher,
+    .stands = stands,
+    .rank = 7,
 };

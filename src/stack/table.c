@@ -8,12 +8,14 @@
 #include "base/memory.h"
 #include "base/text.h"
 
+#include "host/nft.h"
+
 #include <poll.h>
 #include <string.h>
 
 const struct stack_object *const table_objects[] = {
-    &item_group,   &item_watcher, &item_walls,   &item_pool,   &item_acl,
-    &item_network, &item_profile, &item_service, &item_kernel,
+    &item_group,   &item_watcher, &item_walls,   &item_forwarding, &item_pool,
+    &item_acl,     &item_network, &item_profile, &item_service,    &item_kernel,
 };
 const size_t table_object_count = ARRAY_LENGTH(table_objects);
 
@@ -61,6 +63,53 @@ int table_get(struct stack *stack, const char *path, json_t **ret_value, struct 
         return 1;
     }
     return failure.code == ERR_NOT_FOUND ? 0 : error_move(err, &failure);
+}
+
+int table_stands(struct stack *stack, const char *path, const char *name, struct argv *ret_standing, struct error *err)
+{
+    CLEANUP(json_freep) json_t *object = NULL;
+    int found = table_get(stack, path, &object, err);
+    if (found > 0) {
+        argv_push(ret_standing, name);
+    }
+    return found < 0 ? -1 : 0;
+}
+
+/* As text: nftables 1.0.6 writes the flags of an owned table into JSON from freed memory. */
+static int list_nft_tables(struct nft *nft, const char *name, const char *lead, struct argv *ret, struct error *err)
+{
+    CLEANUP(freep) char *listing = NULL;
+    if (nft_list(nft, "list tables", &listing, err) < 0) {
+        return -1;
+    }
+    for (char *rest = listing, *line; (line = strsep(&rest, "\n")) != NULL;) {
+        char *word = line, *type = strsep(&word, " "), *family = strsep(&word, " "), *table = strsep(&word, " ");
+        if (text_equal(type, "table") && text_equal(table, name)) {
+            argv_push_format(ret, "%s %s %s", lead, family, name);
+        }
+    }
+    return 0;
+}
+
+int table_nft_stands(const char *name, struct argv *ret_standing, struct error *err)
+{
+    CLEANUP(nft_closep) struct nft *nft = NULL;
+    return nft_open(&nft, err) < 0 ? -1 : list_nft_tables(nft, name, "nft table", ret_standing, err);
+}
+
+int table_nft_remove(const char *name, struct error *err)
+{
+    CLEANUP(nft_closep) struct nft *nft = NULL;
+    CLEANUP(argv_reset) struct argv commands = {0};
+    if (nft_open(&nft, err) < 0 || list_nft_tables(nft, name, "delete table", &commands, err) < 0) {
+        return -1;
+    }
+    CLEANUP(freep) char *text = argv_join(&commands, "\n");
+    CLEANUP(error_reset) struct error failure = {0};
+    if (commands.count == 0 || nft_apply(nft, text, &failure) == 0 || failure.code == ERR_NOT_FOUND) {
+        return 0;
+    }
+    return error_move(err, &failure);
 }
 
 bool table_is_half_made(const json_t *object)

@@ -15,6 +15,13 @@
 /* The stack as data: what a host must carry, one row an object, each of which can read its live state, converge, remove
  * and explain itself. setup converges the rows, its dry run and doctor judge them, teardown removes them. */
 
+/* What becomes of the pool and its images when the stack is removed. */
+enum stack_storage {
+    STORAGE_OURS, /* goes where box made it and nobody else keeps anything on it */
+    STORAGE_KEPT,
+    STORAGE_ALL, /* goes with every image, whoever made them */
+};
+
 /* What the rows are judged against. Borrowed pointers live as long as the stack is used. */
 struct stack {
     struct client *client;
@@ -24,6 +31,7 @@ struct stack {
     uint64_t pool_size;
     const char *program;
     struct argv notes; /* what this host cannot carry: one sentence each */
+    enum stack_storage storage; /* for removing */
 };
 
 /* A row. */
@@ -40,11 +48,20 @@ struct stack_object {
     int (*converge)(struct stack *stack, const json_t *changes, struct narrator *narrator, struct error *err);
     /* Removes it; absent is success. */
     int (*remove)(struct stack *stack, struct narrator *narrator, struct error *err);
+    /* Appends "network boxnet" and the like for each part that is there now, and that remove() would take away. NULL:
+     * nothing of it outlives the other rows. */
+    int (*stands)(struct stack *stack, struct argv *ret_standing, struct error *err);
+    unsigned rank; /* removed in ascending order: what uses others goes before them */
 };
 
 /* In the order in which they are converged: the walls stand before anything that they hold back. */
 extern const struct stack_object *const table_objects[];
 extern const size_t table_object_count;
+
+/* The older generation of names (claudenet, claude-isolate, claude-dev, claudebox): it can be read and removed, and is
+ * never made. Its rows have neither judge nor converge. In the order in which they are removed. */
+extern const struct stack_object *const older_objects[];
+extern const size_t older_object_count;
 
 /* Appends one difference. `live` or `want` may be NULL: absent. */
 void table_change(json_t *changes, const char *object, const char *item, const char *live, const char *want,
@@ -56,6 +73,15 @@ json_t *table_changes_of(const json_t *changes, const char *object);
 /* The changes that `wanted` (object of texts) asks for against `live` (object of texts), key by key; `why` (object of
  * texts, may lack keys) explains. Keys that only `live` has are nobody's business here. */
 void table_compare(json_t *changes, const char *object, const json_t *live, const json_t *wanted, const json_t *why);
+
+/* Appends `name` where the daemon has an object at `path`. */
+int table_stands(struct stack *stack, const char *path, const char *name, struct argv *ret_standing, struct error *err);
+
+/* Appends "nft table FAMILY NAME" for each table of that name; nothing where nftables knows none. */
+int table_nft_stands(const char *name, struct argv *ret_standing, struct error *err);
+
+/* Removes the tables of that name in every family. */
+int table_nft_remove(const char *name, struct error *err);
 
 /* Marks what box made in the daemon, and is looked for before anything is changed there. */
 #define TABLE_MARK "user.box.stack"
@@ -79,6 +105,7 @@ int table_check_mark(const json_t *object, const char *name, struct error *err);
 extern const struct stack_object item_group;
 extern const struct stack_object item_watcher;
 extern const struct stack_object item_walls;
+extern const struct stack_object item_forwarding;
 extern const struct stack_object item_pool;
 extern const struct stack_object item_acl;
 extern const struct stack_object item_network;

@@ -93,6 +93,11 @@ int unit_lay(const char *text, struct error *err)
     return text_equal(packaged, text) ? unit_remove(err) : fd_write_file(HOST_PATH, text, strlen(text), 0644, err);
 }
 
+bool unit_stands(void)
+{
+    return access(HOST_PATH, F_OK) == 0;
+}
+
 int unit_remove(struct error *err)
 {
     if (unlink(HOST_PATH) < 0 && errno != ENOENT) {

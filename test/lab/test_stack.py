@@ -52,6 +52,7 @@ def bare():
     LAB.run(["incus", "storage", "delete", "default"])
     LAB.run(["nft", "flush", "ruleset"])
     LAB.run(["ip", "link", "delete", "boxnet"])
+    LAB.must(["sysctl", "-qw", "net.ipv4.ip_forward=0"])
 
 
 def facts():
@@ -86,7 +87,7 @@ class FromNothing(unittest.TestCase):
 
     def test_dry_run_changes_nothing(self):
         wanted = {name for name, _ in dry_run()}
-        self.assertEqual(wanted, {"watcher", "nft tables box", "pool default", "ACL box-isolate", "network boxnet",
+        self.assertEqual(wanted, {"watcher", "nft tables box", "forwarding", "pool default", "ACL box-isolate", "network boxnet",
                                   "profile box-net"})
         self.assertIsNone(LAB.query("/1.0/networks/boxnet") if LAB.run(
             ["incus", "network", "show", "boxnet"]).returncode == 0 else None)
@@ -242,6 +243,9 @@ DAMAGES = [
      [("kernel parameters of boxnet", "accept_ra")]),
     ("reserved frames learnt", [["ip", "link", "set", "boxnet", "type", "bridge", "no_linklocal_learn", "0"]],
      [("kernel parameters of boxnet", "no_linklocal_learn")]),
+    ("forwarding off", [["sysctl", "-qw", "net.ipv4.ip_forward=0"]], [("forwarding", "ip_forward")]),
+    ("forwarding off for boxes", [["sysctl", "-qw", "net.ipv4.conf.boxnet.forwarding=0"]],
+     [("forwarding", "forwarding of boxnet")]),
     ("a table gone", nft("delete", "table", "arp", "box"), [("nft tables box", "rules")]),
     ("a rule gone", nft("flush", "chain", "inet", "box", "forward"), [("nft tables box", "rules")]),
     ("a rule too many", nft("insert", "rule", "inet", "box", "input", "accept"), [("nft tables box", "rules")]),
