@@ -3,6 +3,7 @@
 #include "box/birth.h"
 
 #include "base/argv.h"
+#include "base/buffer.h"
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/memory.h"
@@ -11,6 +12,7 @@
 #include "box/power.h"
 #include "box/remove.h"
 #include "box/tag.h"
+#include "box/vmconsole.h"
 #include "incus/instance.h"
 #include "stack/names.h"
 
@@ -22,6 +24,7 @@
 
 #define START_BUDGET_MS 60000
 #define AGENT_BUDGET_MS (3 * 60 * 1000)
+#define AGENT_SHARE     4
 
 int birth_begin(struct birth *birth, struct error *err)
 {
@@ -94,10 +97,27 @@ static int start(struct birth *birth, struct error *err)
     return 0;
 }
 
+/* Why it is silent, as far as its console tells. */
+static int tell_silence(const struct birth *birth, int64_t waited, struct error *err)
+{
+    CLEANUP(buffer_reset) struct buffer text = {0};
+    CLEANUP(vmconsole_reset) struct vmconsole_verdict verdict = {0};
+
+    (void)instance_console(birth->client, birth->name, &text, NULL);
+    vmconsole_judge(text.data ? text.data : "", text.length, &verdict);
+    error_set(err, ERR_TIMEOUT, "the guest does not answer after %lld s: %s%s%s%s", (long long)(waited / 1000),
+              verdict.cause, verdict.last ? " (last on its console: \"" : "", verdict.last ? verdict.last : "",
+              verdict.last ? "\")" : "");
+    return verdict.remedy ? error_remedy(err, "%s", verdict.remedy) : -1;
+}
+
 /* A VM's agent comes up some way into the boot; nothing tells when. A container can be entered at once. */
 static int wait_for_agent(struct birth *birth, struct error *err)
 {
-    const int64_t deadline = clock_deadline(AGENT_BUDGET_MS);
+    /* Whoever waits longer for the whole has a slower machine, and waits longer for the agent. */
+    const int64_t budget =
+        birth->budget / AGENT_SHARE > AGENT_BUDGET_MS ? birth->budget / AGENT_SHARE : AGENT_BUDGET_MS;
+    const int64_t deadline = clock_deadline(budget);
 
     while (birth->vm) {
         CLEANUP(json_freep) json_t *state = NULL;
@@ -110,7 +130,7 @@ static int wait_for_agent(struct birth *birth, struct error *err)
             break;
         }
         if (clock_left(deadline) == 0) {
-            return error_set(err, ERR_TIMEOUT, "the guest does not answer after %d s", AGENT_BUDGET_MS / 1000);
+            return tell_silence(birth, budget, err);
         }
         (void)poll(&cancel, 1, NARRATE_TICK_MS);
         narrate_tick(birth->narrator);
@@ -126,7 +146,8 @@ static void tell_limits(const struct birth *birth, const struct ready_report *re
     bool cpu = limits->cpu && text_is_empty(report->cpus);
 
     if (!birth->vm && (memory || cpu)) {
-        narrate_warn(birth->narrator, "this host cannot enforce %s%s%s: its kernel hands no such cgroup controller down",
+        narrate_warn(birth->narrator,
+                     "this host cannot enforce %s%s%s: its kernel hands no such cgroup controller down",
                      memory ? "limits.memory" : "", memory && cpu ? " and " : "", cpu ? "limits.cpu" : "");
     }
 }
@@ -200,8 +221,7 @@ static int wait_until_usable(struct birth *birth, struct error *err)
     if (wait_for_agent(birth, err) < 0 || (birth->renew && renew_identity(birth, err) < 0)) {
         return -1;
     }
-    if (ready_collect(birth->client, birth->name, birth->user, birth->budget, birth->narrator, &report,
-                      &cause) < 0) {
+    if (ready_collect(birth->client, birth->name, birth->user, birth->budget, birth->narrator, &report, &cause) < 0) {
         if (cause.code == ERR_TIMEOUT) {
             return error_set(err, ERR_TIMEOUT, "its first boot was not done after %lld s",
                              (long long)(birth->budget / 1000));
@@ -230,8 +250,8 @@ static json_t *complete_config(const struct birth *birth)
     if (birth->found.home) {
         CLEANUP(freep) char *uid = xasprintf("%lld", (long long)birth->found.uid);
         CLEANUP(freep) char *gid = xasprintf("%lld", (long long)birth->found.gid);
-        CLEANUP(json_freep) json_t *found = json_pack("{s:s, s:s, s:s}", TAG_UID, uid, TAG_GID, gid, TAG_HOME,
-                                                      birth->found.home);
+        CLEANUP(json_freep)
+        json_t *found = json_pack("{s:s, s:s, s:s}", TAG_UID, uid, TAG_GID, gid, TAG_HOME, birth->found.home);
 
         (void)json_object_update(config, found);
     }
@@ -244,8 +264,7 @@ static int finish(struct birth *birth, struct box **ret_box, struct error *err)
     CLEANUP(box_freep) struct box *before = NULL;
     CLEANUP(box_freep) struct box *box = NULL;
 
-    if (box_find(birth->client, birth->name, &before, err) < 0 ||
-        box_find_address(birth->client, before, err) < 0) {
+    if (box_find(birth->client, birth->name, &before, err) < 0 || box_find_address(birth->client, before, err) < 0) {
         return -1;
     }
     if (!before->ipv4 && !birth->lenient) {
@@ -283,7 +302,8 @@ static void clean_up(struct birth *birth, struct error *err)
     cancel_mask(false);
 }
 
-/* What has booted may tell what went wrong: it is kept and marked. Where even that fails, TAG_STATE_MINTING stays on it. */
+/* What has booted may tell what went wrong: it is kept and marked. Where even that fails, TAG_STATE_MINTING stays on
+ * it. */
 static int keep_failed(struct birth *birth, struct error *err)
 {
     const char *name = birth->name;
@@ -298,8 +318,9 @@ static int keep_failed(struct birth *birth, struct error *err)
         narrate_warn(birth->narrator, "cannot mark %s as failed: %s", name, cause.message);
     }
     error_wrap(err, "%s is kept, but incomplete", name);
-    return error_remedy(err, "look into it (box shell %s; incus exec %s -- less /var/log/cloud-init-output.log), or "
-                             "remove it: box rm %s",
+    return error_remedy(err,
+                        "look into it (box shell %s; incus exec %s -- less /var/log/cloud-init-output.log), or "
+                        "remove it: box rm %s",
                         name, name, name);
 }
 
@@ -308,8 +329,8 @@ static bool is_lost(struct birth *birth, struct error *cause)
     return (cause->code == ERR_REFUSED_BY_INCUS || cause->code == ERR_EXISTS) && lost_the_name(birth, cause);
 }
 
-int birth_run(struct birth *birth, int (*create)(void *context, struct error *err), void *context,
-              struct box **ret_box, struct error *err)
+int birth_run(struct birth *birth, int (*create)(void *context, struct error *err), void *context, struct box **ret_box,
+              struct error *err)
 {
     CLEANUP(error_reset) struct error cause = {0};
 

@@ -52,8 +52,9 @@ def package(guest):
 
 def up(guest):
     """bring up a machine with the images of the cache at hand"""
-    done = call([box_of_tree(guest), "image", "build", "--no-import"], 1800)
-    expect(done.returncode == 0, "box image build --no-import: " + done.stdout[-600:])
+    for kind in ([], ["--vm"]):
+        done = call([box_of_tree(guest), "image", "build", "--no-import", *kind], 1800)
+        expect(done.returncode == 0, "box image build --no-import: " + done.stdout[-600:])
     begun = time.monotonic()
     guest.up(IMAGES)
     guest.copy(os.path.join(guest.scratch, "box-old.deb"), os.path.join(guest.scratch, "box-new.deb"))
@@ -231,6 +232,47 @@ def again(guest):
 
 # Life ----------------------------------------------------------------------------------------------------------------
 
+def vm(guest):
+    """a VM box from box's own image: booted by its own kernel, the agent answering, isolation measured from inside"""
+    imported = guest.seconds("box image build --vm", 1200)
+    minted = guest.seconds("box new v --vm --memory 1GiB --cpu 2 --wait 3600", 4500)
+    expect("VIRTUAL-MACHINE" in guest.sh("incus list -f csv -c nt").split("v,")[1][:16], "v is no VM")
+    host, inside = guest.sh("uname -r; box exec v -- uname -a", 300).splitlines()[:2]
+    expect("Linux v " in inside, "not the VM's own name: " + inside)
+    grown = int(guest.sh("box exec v -- sh -c 'df --output=size -k / | tail -n 1'", 300))
+    expect(grown > 4 << 20, "the root file system has %d KiB: it did not grow" % grown)
+    ports = guest.sh("box firewall show")
+    expect(re.search(r"^tap\w+ .* yes$", ports, re.M), "no armed port of a VM: " + ports)
+    wait_reach(guest, "v")
+    return "import %.0f s, minted in %.0f s, root grown to %d MiB, tap port armed, web and no LAN; machine's kernel %s" % (
+        imported, minted, grown >> 10, host)
+
+
+def proof(guest):
+    """the isolation claims from inside the VM box"""
+    status, output = guest.try_sh("box prove v --json 2>&1", 900)
+    expect(status == 0, "box prove v ended with %d: %s" % (status, output[-900:]))
+    counts = {}
+    for verdict in re.findall(r'"verdict": *"([A-Z ]+)"', output):
+        counts[verdict] = counts.get(verdict, 0) + 1
+    expect(counts.get("HOLDS", 0) > 20, "box prove v judged %s: %s" % (counts, output[-600:]))
+    return str(counts)
+
+
+def vmlife(guest):
+    """a VM box is stopped, started, and removed"""
+    down = guest.seconds("box down v", 600)
+    begun = time.monotonic()
+    guest.sh("box start v", 600)
+    deadline = time.monotonic() + 1800
+    while guest.try_sh("box exec v -- true", 120)[0] != 0:
+        expect(time.monotonic() < deadline, "the VM does not answer 1800 s after its start")
+    again = time.monotonic() - begun
+    guest.sh("box rm v --force", 300)
+    expect("v" not in guest.sh("incus list -f csv -c n").split(), "v is still there")
+    return "down %.0f s, answering %.0f s after start" % (down, again)
+
+
 def upgrade(guest):
     """upgrade the package with a box running: same boot, not one lost answer, a new watcher"""
     identity = "box exec one -- cat /proc/sys/kernel/random/boot_id; cat /proc/$(systemctl show -P MainPID box-firewall)/stat | cut -d' ' -f1"
@@ -289,6 +331,6 @@ def teardown(guest):
 STEPS = {
     "package": package, "up": up, "install": install, "setup": setup, "walls": walls, "mint": mint, "limits": limits,
     "apparmor": apparmor, "claims": claims, "nftables": nftables, "reboot": reboot, "doctor": judged, "again": again,
-    "upgrade": upgrade, "users": users, "removal": removal, "teardown": teardown,
+    "upgrade": upgrade, "users": users, "vm": vm, "proof": proof, "vmlife": vmlife, "removal": removal, "teardown": teardown,
 }
 GROUND = ["package", "up", "install", "setup"]
