@@ -1,9 +1,11 @@
 """Mutation test of the drill: each sabotage of the stack is caught by the claim that is meant for it.
 
-Eight of them run in ./check; all of them with BOX_DRILL_ALL=1, followed by as many clean runs as BOX_DRILL_CLEAN says.
-The last real run of all stands in drill/RUNS.md.
+Eight of them run in ./check; all of them with BOX_DRILL_ALL=1, and as many clean runs as BOX_DRILL_CLEAN says. What came of
+each is appended to $BOX_DRILL_LOG, one line of JSON each. drill/long-check runs all of it and writes the section of
+drill/RUNS.md.
 """
 
+import json
 import os
 import time
 import unittest
@@ -82,6 +84,13 @@ def setUpModule():
     LAB.ready()
 
 
+def log(**row):
+    path = os.environ.get("BOX_DRILL_LOG")
+    if path:
+        with open(path, "a", encoding="utf-8") as out:
+            out.write(json.dumps(row) + "\n")
+
+
 class Sabotage(unittest.TestCase):
     def setUp(self):
         self.addCleanup(drilling.mend, LAB)
@@ -93,6 +102,9 @@ class Sabotage(unittest.TestCase):
         found = drilling.verdicts(report)
         seconds = time.monotonic() - began
         print("\n  %s (%.0f s)\n    %s" % (name, seconds, drilling.describe(report, *broken, *held).replace("\n", "\n    ")), flush=True)
+        caught = all(found[id] == "BROKEN" for id in broken) and all(found[id] == "HOLDS" for id in held)
+        log(sabotage=name, caught=caught, seconds=round(seconds), held=held,
+            evidence={c["id"]: [c["verdict"], c["reason"]] for c in report["claims"] if c["id"] in broken})
         message = "%s:\n%s" % (name, drilling.describe(report, *broken, *held))
         self.assertEqual({id: "BROKEN" for id in broken}, {id: found[id] for id in broken}, message)
         self.assertEqual({id: "HOLDS" for id in held}, {id: found[id] for id in held}, message)
@@ -120,6 +132,7 @@ class Clean(unittest.TestCase):
             found = drilling.verdicts(report)
             broken = [id for id, verdict in found.items() if verdict == "BROKEN"]
             print("\n  clean run %d of %d: %s, %.0f s" % (number + 1, CLEAN_RUNS, report["counts"], report["seconds"]), flush=True)
+            log(clean=number + 1, counts=report["counts"], seconds=round(report["seconds"]), broken=broken)
             self.assertEqual([], broken, drilling.describe(report, *broken))
 
 
