@@ -139,8 +139,8 @@ const struct command command_cp = {
     .summary = "copy files and directories into a box or out of it",
     .help = "One side is BOX:PATH, the other is on this host. A path in the box counts from\n"
             "the home of the box's user, who owns what is copied in. Directories go with\n"
-            "all that is in them; 'dir/.' is what is in dir. An existing directory as DST is\n"
-            "copied into; a directory of the same name is merged.\n"
+            "all that is in them; 'dir/.' is what is in dir. An existing directory as DST\n"
+            "is copied into; a directory of the same name is merged.\n"
             "\n"
             "    box cp ./src a:work\n"
             "    box cp a:work/report.txt .\n"

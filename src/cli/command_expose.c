@@ -126,10 +126,10 @@ const struct command command_expose = {
     .arguments = "[BOX] [PORT] [HOSTPORT]",
     .summary = "open a door from this host's loopback to a port of a box",
     .help = "127.0.0.1:HOSTPORT of this host (the same number as PORT unless you say) then\n"
-            "leads to PORT of the box. No network and no other box reaches it. The server may\n"
-            "listen on the box's own 127.0.0.1, and may come later. One that listens on ::1\n"
-            "alone must be there first. A door is shut while its box is down, and gone with\n"
-            "it. A VM has none: Incus has no forwarder for it; use 'box ssh-config'.\n"
+            "leads to PORT of the box. No network and no other box reaches it. The server\n"
+            "may listen on the box's own 127.0.0.1, and may come later. One that listens on\n"
+            "::1 alone must be there first. A door is shut while its box is down, and gone\n"
+            "with it. A VM has none: Incus has no forwarder for it; use 'box ssh-config'.\n"
             "\n"
             "    box expose a 3000\n"
             "    box expose a 3000 8080\n"

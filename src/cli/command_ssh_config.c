@@ -215,9 +215,9 @@ const struct command command_ssh_config = {
             "    box ssh-config a >> ~/.ssh/config\n"
             "    ssh a\n"
             "\n"
-            "The connection runs through 'box exec': in the box sshd serves it on that stream\n"
-            "alone, as the box's user, and listens nowhere. Only the public half of your key\n"
-            "goes into the box. Do not forward your agent into a box.\n",
+            "The connection runs through 'box exec': in the box sshd serves it on that\n"
+            "stream alone, as the box's user, and listens nowhere. Only the public half of\n"
+            "your key goes into the box. Do not forward your agent into a box.\n",
     .options = options,
     .flags = NEEDS_BOX | NEEDS_RUNNING,
     .run = run,
