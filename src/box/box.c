@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "box/import.h"
 #include "box/name.h"
 #include "box/tag.h"
 #include "incus/instance.h"
@@ -44,6 +45,9 @@ struct box *box_from_instance(json_t *instance)
     box->template_name = copy(tag_value(instance, TAG_TEMPLATE));
     box->state = copy(tag_value(instance, TAG_STATE));
     box->reason = copy(tag_value(instance, TAG_REASON));
+    if (!box->state && text_starts_with(box->name, IMPORT_PREFIX)) {
+        box->state = xstrdup(TAG_STATE_IMPORTING);
+    }
     box->hwaddr = copy(tag_value(instance, "volatile." STACK_NIC ".hwaddr"));
     /* Incus's own time is kept by an import, and reset by a copy; the stamp is what box wrote. */
     if (!clock_parse(tag_value(instance, TAG_CREATED) ? tag_value(instance, TAG_CREATED) : "", &box->created) &&

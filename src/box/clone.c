@@ -229,7 +229,7 @@ static int create(void *context, struct error *err)
         return error_wrap(err, "cannot put %s on the contract", request->name);
     }
     if (!clone->birth.vm &&
-        identity_renew(clone->client, request->name, tag_value(clone->object, TAG_INSTANCE_ID), err) < 0) {
+        identity_renew(clone->client, request->name, request->name, tag_value(clone->object, TAG_INSTANCE_ID), err) < 0) {
         return -1;
     }
     narrate_done(clone->narrator, "%s", "");

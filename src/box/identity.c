@@ -84,11 +84,11 @@ static int forget_key_module(struct client *client, const char *name, const char
 }
 
 /* Most images have a template by which the daemon writes it into a copy. */
-static int write_hostname(struct client *client, const char *name, struct error *err)
+static int write_hostname(struct client *client, const char *name, const char *hostname, struct error *err)
 {
     CLEANUP(freep) char *path = call_path("instances", name, "/metadata");
     CLEANUP(json_freep) json_t *metadata = NULL;
-    CLEANUP(freep) char *line = xasprintf("%s\n", name);
+    CLEANUP(freep) char *line = xasprintf("%s\n", hostname);
     json_t *when;
     size_t i;
 
@@ -102,14 +102,15 @@ static int write_hostname(struct client *client, const char *name, struct error 
     return guestfile_write(client, name, "/etc/hostname", line, strlen(line), &root_file, err);
 }
 
-int identity_renew(struct client *client, const char *name, const char *instance_id, struct error *err)
+int identity_renew(struct client *client, const char *name, const char *hostname, const char *instance_id,
+                   struct error *err)
 {
     /* Empty and not absent: then systemd makes an id without taking this for a factory reset. The id of D-Bus, where it
      * is a file of its own, would be taken for it. */
     if (guestfile_write(client, name, "/etc/machine-id", "", 0, &root_file, err) < 0 ||
         guestfile_delete(client, name, "/var/lib/dbus/machine-id", err) < 0 ||
         drop_host_keys(client, name, err) < 0 || forget_key_module(client, name, instance_id, err) < 0 ||
-        write_hostname(client, name, err) < 0) {
+        write_hostname(client, name, hostname, err) < 0) {
         return error_wrap(err, "cannot give %s an identity of its own", name);
     }
     return 0;

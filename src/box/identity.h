@@ -9,9 +9,10 @@
  * host keys, hostname. The MAC is the daemon's to change, and a copy has a new one. */
 
 /* For a stopped container, before its first start: its files are changed, so that it boots once. Of cloud-init's modules
- * the one alone that makes host keys runs again. `instance_id` is what cloud-init knows it by, or NULL. A few requests; the
+ * the one alone that makes host keys runs again. `hostname` is what it will be called, `instance_id` what cloud-init knows it by, or NULL. A few requests; the
  * files of a guest are what the guest made of them, so what is missing is no error. */
-int identity_renew(struct client *client, const char *name, const char *instance_id, struct error *err);
+int identity_renew(struct client *client, const char *name, const char *hostname, const char *instance_id,
+                   struct error *err);
 
 /* For a VM, whose files can only be reached while it runs: a command in the guest gives it a new identity, and it boots
  * a second time. Its agent must answer. */

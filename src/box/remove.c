@@ -240,3 +240,15 @@ int remove_minted(struct client *client, const char *name, const char *mint_id, 
         }
     }
 }
+
+int remove_instance(struct client *client, const char *name, struct narrator *narrator, struct error *err)
+{
+    CLEANUP(json_freep) json_t *instance = NULL;
+
+    if (wait_while_busy(client, name, err) < 0) {
+        return -1;
+    }
+    int found = look(client, name, &instance, err);
+
+    return found <= 0 ? found : stop_and_delete(client, instance, name, narrator, err);
+}

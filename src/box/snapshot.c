@@ -11,6 +11,7 @@
 #include "box/tag.h"
 #include "incus/call.h"
 #include "incus/instance.h"
+#include "stack/names.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -226,6 +227,10 @@ static void keep_config(const json_t *present, json_t *body, struct narrator *na
         }
     }
     json_object_foreach(json_object_get(present, "config"), key, value) {
+        /* A snapshot that came by import has the MAC of another machine. */
+        if (text_starts_with(key, "volatile." STACK_NIC ".")) {
+            (void)json_object_set(config, key, value);
+        }
         if (!stays(key) || text_starts_with(key, "volatile.") || json_equal(json_object_get(config, key), value)) {
             continue;
         }

@@ -35,6 +35,7 @@
 #define TAG_DIGEST      "user.box.digest"      /* of the template's content at the mint (template.h) */
 
 #define TAG_STATE_MINTING "minting" /* being minted, or the mint was killed */
+#define TAG_STATE_IMPORTING "importing" /* by its name alone: see import.h */
 #define TAG_STATE_FAILED  "failed"  /* the mint ended and said why in TAG_REASON */
 
 /* A filter that selects every box of either generation (Incus's eq is a regex: tag_is_box() decides). */

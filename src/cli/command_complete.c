@@ -17,7 +17,7 @@ static void print_boxes(struct context *context, struct client *client)
     json_t *instance;
     json_array_foreach (instances, i, instance) {
         const char *name = json_text(instance, "name");
-        if (name && tag_is_box(instance)) {
+        if (name && tag_is_box(instance) && !tag_is_seed(instance)) {
             (void)fprintf(context->out, "%s\n", name);
         }
     }

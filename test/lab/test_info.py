@@ -12,7 +12,8 @@ PREFIX = "info-"
 TEXT = (str, type(None))
 KEYS = {"name": str, "state": str, "type": str, "ipv4": TEXT, "template": TEXT, "user": TEXT, "created": TEXT,
         "older": bool, "incomplete": TEXT, "reason": TEXT, "deviations": list, "home": TEXT, "mac": TEXT, "image": dict,
-        "version": TEXT, "origin": TEXT, "limits": dict, "autostart": bool, "armed": (bool, type(None)), "port": TEXT}
+        "version": TEXT, "origin": TEXT, "limits": dict, "autostart": bool, "armed": (bool, type(None)), "port": TEXT,
+        "mode": TEXT, "imported": (dict, type(None)), "snapshots": list}
 
 
 def setUpModule():

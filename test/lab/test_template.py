@@ -11,7 +11,8 @@ import harness
 SOUND = 'BOX_DESCRIPTION="mine"\nBOX_IMAGE="debian/13"\nBOX_USER="dev"\nBOX_CPU="1"\nBOX_MEMORY="512MiB"\nBOX_DISK="5GiB"\n'
 TEXT = (str, type(None))
 KEYS = {"name": str, "directory": str, "hidden": bool, "fault": TEXT, "description": TEXT, "image": TEXT, "user": TEXT,
-        "cpu": TEXT, "memory": TEXT, "disk": TEXT, "require_vm": bool, "autostart": bool, "digest": TEXT}
+        "cpu": TEXT, "memory": TEXT, "disk": TEXT, "require_vm": bool, "autostart": bool, "digest": TEXT,
+        "warm": bool}
 
 
 class Templates(unittest.TestCase):
