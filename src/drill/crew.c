@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MINT_BUDGET_MS = 300000, DELETE_BUDGET_MS = 60000, MOST_BOXES = 4, PROBE_CEILING = 4 << 20 };
+enum { DELETE_BUDGET_MS = 60000, MOST_BOXES = 4, PROBE_CEILING = 4 << 20 };
 
 static const char *const roles[MOST_BOXES] = {"box", "peer", "spare", "other"};
 
@@ -71,6 +71,7 @@ struct mint {
     char name[64];
     const char *template_name;
     bool container;
+    int64_t budget;
     char *log;
 };
 
@@ -112,7 +113,7 @@ static json_t *mint_one(void *context)
                                  mint->template_name,
                                  mint->container ? "--container" : NULL,
                                  NULL};
-    struct process_options options = {.budget = MINT_BUDGET_MS, .line = write_line, .context = &log};
+    struct process_options options = {.budget = mint->budget, .line = write_line, .context = &log};
 
     if (process_run(words, &options, &result, &err) < 0) {
         return json_pack("{s:s}", "error", err.message);
@@ -160,7 +161,7 @@ static void minted(void *context, size_t index, const json_t *answer, const char
 }
 
 int crew_mint(struct ground *ground, struct client *client, const char *id, unsigned count, const char *template_name,
-              bool container, struct narrator *narrator, struct argv *ret_failures, struct error *err)
+              bool container, int64_t budget, struct narrator *narrator, struct argv *ret_failures, struct error *err)
 {
     struct mint mints[MOST_BOXES] = {0};
     struct pool_job jobs[MOST_BOXES] = {0};
@@ -174,8 +175,9 @@ int crew_mint(struct ground *ground, struct client *client, const char *id, unsi
         mints[i].ground = ground;
         mints[i].template_name = template_name;
         mints[i].container = container;
+        mints[i].budget = budget;
         mints[i].log = xasprintf("%s/mint-%s.log", ground->directory, mints[i].name);
-        jobs[i] = (struct pool_job){.work = mint_one, .context = &mints[i], .budget = MINT_BUDGET_MS + 5000};
+        jobs[i] = (struct pool_job){.work = mint_one, .context = &mints[i], .budget = budget + 5000};
         result = crew_note("instance", mints[i].name, err);
     }
     if (result == 0) {

@@ -6,6 +6,7 @@
 #include "drill/ground.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* What the drill makes for itself on a daemon, how it is known again, and how it goes away. Everything carries
  * CREW_TAG from the first moment it can, and its name is noted below CREW_DIRECTORY before it exists; doctor and the
@@ -20,9 +21,9 @@
 /* The mints of a run: boxes named drill-a-ID, drill-b-ID, ..., made side by side by `box new`, each with a log of its
  * own in the run's directory. Their facts go to the ground as "box", "peer", "spare". A box that cannot be made is a
  * fact that is missing; `ret_failures` says why, one sentence each. ERR_INTERRUPTED on Ctrl-C.
- * `container`: containers, also where the host would make VMs. */
+ * `container`: containers, also where the host would make VMs. `budget`: milliseconds for each. */
 int crew_mint(struct ground *ground, struct client *client, const char *id, unsigned count, const char *template_name,
-              bool container, struct narrator *narrator, struct argv *ret_failures, struct error *err);
+              bool container, int64_t budget, struct narrator *narrator, struct argv *ret_failures, struct error *err);
 
 /* Notes a name before the thing is made, so that nothing of ours is ever nobody's. Trials may do so side by side. */
 int crew_note(const char *kind, const char *name, struct error *err);

@@ -27,7 +27,7 @@
 
 #define LOCK_FILE CREW_DIRECTORY "/lock"
 
-enum { SLOTS = 6, MARGIN_MS = 3000, DAMAGE_MS = 60000 };
+enum { SLOTS = 6, MARGIN_MS = 3000, DAMAGE_MS = 60000, MINT_BUDGET_MS = 300000 };
 
 /* A run under way. */
 struct run {
@@ -256,7 +256,8 @@ static void publish_facts(const struct ground *ground)
     const char *name;
     json_t *value;
 
-    json_object_foreach(ground->facts, name, value) {
+    json_object_foreach(ground->facts, name, value)
+    {
         CLEANUP(freep) char *variable = xasprintf("DRILL_%s", name);
         for (char *at = variable; *at; at++) {
             *at = (char)(isalnum((unsigned char)*at) ? toupper((unsigned char)*at) : '_');
@@ -301,8 +302,10 @@ static int rehearse(struct run *run, struct error *err)
                      "NOT validated");
         argv_push(&run->notes, "This host runs no VM: the trust boundary of a VM was NOT validated.");
     }
-    if (wants_boxes(run->options) && crew_mint(run->ground, run->client, run->id, crew_size(run->options), template_name,
-                                               run->options->container, run->narrator, &run->notes, err) < 0) {
+    if (wants_boxes(run->options) &&
+        crew_mint(run->ground, run->client, run->id, crew_size(run->options), template_name, run->options->container,
+                  run->options->mint_budget > 0 ? run->options->mint_budget : MINT_BUDGET_MS, run->narrator,
+                  &run->notes, err) < 0) {
         return -1;
     }
     if (do_damage(run, err) < 0) {

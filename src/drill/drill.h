@@ -8,8 +8,10 @@
 #include "incus/client.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
-/* The rehearsal of the whole tool on this host. It makes boxes, a network and a profile of its own, and removes them. */
+/* The rehearsal of the whole tool on this host. It makes boxes, a network and a profile of its own, and removes them.
+ */
 struct drill_options {
     const char *phases;        /* letters, "C" or "ABC"; NULL: all */
     const char *claims;        /* only these claims ("C10T,C84") and their phases' baselines, or NULL */
@@ -17,6 +19,7 @@ struct drill_options {
                                   the drill notices what it breaks. It gets the facts as DRILL_BOX_IP and the like */
     const char *template_name; /* of the boxes; NULL: blank */
     bool container;            /* containers, also where this host runs VMs */
+    int64_t mint_budget;       /* milliseconds for each box; 0: 300 s */
     bool keep_boxes;
 };
 

@@ -134,7 +134,7 @@ def apparmor(guest):
 
 def drill(guest, phases, budget):
     """Runs the drill on the machine itself; its own judgement decides."""
-    status, output = guest.try_sh("box drill --host --yes --container --phase %s --json /root/drill.json 2>&1" % phases, budget)
+    status, output = guest.try_sh("box drill --host --yes --container --wait 1800 --phase %s --json /root/drill.json 2>&1" % phases, budget)
     lines = [line for line in output.strip().splitlines() if line.strip()]
     counts = guest.json("python3 -c 'import json; print(json.dumps(json.load(open(\"/root/drill.json\"))[\"counts\"]))'") if status in (0, 1) else {}
     broken = [line.strip() for line in lines if "BROKEN" in line][:6]
