@@ -181,16 +181,45 @@ size_t websocket_backlog(const struct websocket *websocket)
     return websocket->outgoing.length + wslay_event_get_queued_msg_length(websocket->frames);
 }
 
+/* RFC 6455 section 5.2, with the mask laid on eight bytes at a time: wslay does it byte by byte, which for a gigabyte
+ * took half a second of a CPU. wslay still answers pings and closes; its frames and ours are each put into `outgoing`
+ * whole. */
 static void queue(struct websocket *websocket, uint8_t opcode, const void *data, size_t length)
 {
     if (websocket->fd < 0 || websocket->mute) {
         return;
     }
-    const struct wslay_event_msg message = {.opcode = opcode, .msg = data, .msg_length = length};
-    int code = wslay_event_queue_msg(websocket->frames, &message);
-    if (code == WSLAY_ERR_NOMEM) {
+    uint8_t header[14] = {(uint8_t)(0x80 | opcode)};
+    size_t size = 2;
+    if (length < 126) {
+        header[1] = (uint8_t)(0x80 | length);
+    } else {
+        size_t digits = length <= UINT16_MAX ? 2 : 8;
+        header[1] = digits == 2 ? 0x80 | 126 : 0x80 | 127;
+        for (size_t i = digits; i > 0; i--) {
+            header[size++] = (uint8_t)(length >> (8 * (i - 1)));
+        }
+    }
+    uint8_t *mask = header + size;
+    if (getrandom(mask, 4, 0) != 4) {
         abort();
     }
+    buffer_append(&websocket->outgoing, header, size + 4);
+    uint8_t *to = (uint8_t *)buffer_reserve(&websocket->outgoing, length);
+    const uint8_t *from = data;
+    uint64_t pattern, word;
+    memcpy(&pattern, mask, 4);
+    memcpy((uint8_t *)&pattern + 4, mask, 4);
+    size_t done = 0;
+    for (; done + sizeof(word) <= length; done += sizeof(word)) {
+        memcpy(&word, from + done, sizeof(word));
+        word ^= pattern;
+        memcpy(to + done, &word, sizeof(word));
+    }
+    for (; done < length; done++) {
+        to[done] = from[done] ^ mask[done % 4];
+    }
+    websocket->outgoing.length += length;
 }
 
 void websocket_send(struct websocket *websocket, const void *data, size_t length)

@@ -161,7 +161,7 @@ static void messages_wait_for_the_handshake(void **state)
     struct peer *peer = *state;
     skip_handshake(peer);
     websocket_send(peer->websocket, "data", 4);
-    assert_int_equal(websocket_backlog(peer->websocket), 4);
+    assert_int_equal(websocket_backlog(peer->websocket), 6 + 4); /* the frame's own bytes have to leave, too */
     assert_int_equal(websocket_service(peer->websocket, NULL), 0);
     char early;
     assert_int_equal(recv(peer->fd, &early, 1, MSG_DONTWAIT), -1);
@@ -171,6 +171,41 @@ static void messages_wait_for_the_handshake(void **state)
     assert_int_equal(websocket_service(peer->websocket, NULL), 0);
     expect_frame(peer, 0x81, "");
     assert_int_equal(websocket_backlog(peer->websocket), 0);
+}
+
+/* Each of the three ways to tell a length, at their borders; the mask must fit every remainder. */
+static void frames_of_every_size(void **state)
+{
+    static const size_t sizes[] = {1, 7, 8, 9, 125, 126, 127, 1000, 65535, 65536, 65543};
+    struct peer *peer = *state;
+    skip_handshake(peer);
+    GIVE(peer, UPGRADED);
+    for (size_t i = 0; i < ARRAY_LENGTH(sizes); i++) {
+        size_t size = sizes[i], head = size < 126 ? 2 : size <= 65535 ? 4 : 10;
+        CLEANUP(freep) unsigned char *data = xmalloc(size);
+        CLEANUP(freep) unsigned char *frame = xmalloc(head + 4 + size);
+        for (size_t j = 0; j < size; j++) {
+            data[j] = (unsigned char)(j * 7 + i);
+        }
+        websocket_send(peer->websocket, data, size);
+        for (size_t got = 0; got < head + 4 + size;) {
+            assert_int_equal(websocket_service(peer->websocket, NULL), 0);
+            ssize_t part = recv(peer->fd, frame + got, head + 4 + size - got, MSG_DONTWAIT);
+            assert_true(part > 0);
+            got += (size_t)part;
+        }
+        size_t told = head == 2 ? frame[1] & 0x7fU : 0;
+        for (size_t j = 2; j < head; j++) {
+            told = told << 8 | frame[j];
+        }
+        assert_int_equal(frame[0], 0x82);
+        assert_int_equal(frame[1] & 0x80, 0x80);
+        assert_int_equal(told, size);
+        for (size_t j = 0; j < size; j++) {
+            assert_int_equal(frame[head + 4 + j] ^ frame[head + j % 4], data[j]);
+        }
+        assert_int_equal(websocket_backlog(peer->websocket), 0);
+    }
 }
 
 static void expect_failure(struct peer *peer, const void *data, size_t length, enum error_code code, const char *words)
@@ -254,6 +289,7 @@ int main(void)
         WITH_PEER(messages_wait_for_the_handshake),
         WITH_PEER(a_refused_handshake_has_the_daemons_words),
         WITH_PEER(what_is_no_websocket),
+        WITH_PEER(frames_of_every_size),
         WITH_PEER(a_masked_frame_is_broken),
         WITH_PEER(hanging_up_before_the_answer),
         WITH_PEER(back_pressure),
