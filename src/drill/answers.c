@@ -68,6 +68,7 @@ static const struct {
     {"B", "Does every command do what it says, and refuse what it must?"},
     {"C", "Does a box reach the public internet and nothing else?"},
     {"D", "Are the candidate settings known for what they stop and break?"},
+    {"E", "Does a door lead where it says, and nowhere else?"},
     {"T", "Is everything that the drill made gone, and only that?"},
 };
 

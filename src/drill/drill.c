@@ -247,7 +247,7 @@ static int clear_the_ground(struct run *run, struct error *err)
 
 static bool wants_boxes(const struct drill_options *options)
 {
-    return !options->phases || strpbrk(options->phases, "ABCDT");
+    return !options->phases || strpbrk(options->phases, "ABCDET");
 }
 
 /* Each fact as a variable: "box.ip" is DRILL_BOX_IP. */

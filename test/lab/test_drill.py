@@ -78,7 +78,7 @@ class Green(unittest.TestCase):
     def test_what_is_not_judged_says_why(self):
         for claim in self.report["claims"]:
             self.assertTrue(claim["reason"], claim["id"])
-            if claim["verdict"] == "HOLDS" and claim["phase"] == "C" and claim["row"] is not None and not claim["layer"]:
+            if claim["verdict"] == "HOLDS" and claim["phase"] == "C" and claim.get("row") and not claim["layer"]:
                 self.assertTrue(claim["steps"], claim["id"])
 
     def test_answers_name_what_was_tested(self):
@@ -273,7 +273,7 @@ class Consent(unittest.TestCase):
     def test_the_list_needs_nothing(self):
         done = LAB.box("drill", "--list")
         self.assertEqual(0, done.returncode)
-        self.assertGreaterEqual(len(re.findall(r"^   [ABCDT][0-9]", done.stdout, re.M)), 120)
+        self.assertGreaterEqual(len(re.findall(r"^   [ABCDET][0-9]", done.stdout, re.M)), 120)
 
 
 class Prove(unittest.TestCase):
