@@ -35,8 +35,8 @@
 static const struct {
     const char *program, *package;
 } tools[] = {
-    {"mmdebstrap", "mmdebstrap"}, {"mksquashfs", "squashfs-tools"}, {"unshare", "util-linux"}, {"tar", "tar"},
-    {"xz", "xz-utils"},
+    {"mmdebstrap", "mmdebstrap"}, {"mksquashfs", "squashfs-tools"}, {"unshare", "util-linux"},
+    {"setpriv", "util-linux"},    {"tar", "tar"},                   {"xz", "xz-utils"},
 };
 
 static void feed(struct sha256 *digest, const char *text)
@@ -95,8 +95,14 @@ static int run_tool(const char *const *argv, struct narrator *narrator, struct e
 {
     struct process_options options = {
         .budget = BUILD_BUDGET_MS, .narrator = narrator, .line = tell_line, .context = narrator};
+    CLEANUP(argv_reset) struct argv bound = {0};
 
-    return process_check(argv, &options, NULL, err);
+    /* It dies with us, even if we are killed: else it would go on writing where the next build cleans up. */
+    argv_push(&bound, "setpriv");
+    argv_push(&bound, "--pdeathsig=KILL");
+    argv_push(&bound, "--");
+    argv_push_all(&bound, argv);
+    return process_check((const char *const *)bound.items, &options, NULL, err);
 }
 
 static void push_parts(const struct recipe *recipe, struct argv *options, struct argv *packages)

@@ -38,6 +38,11 @@ static const struct recipe_entry trixie_entries[] = {
     {RECIPE_FILE, "etc/machine-id", ""},
     {RECIPE_LINK, "etc/resolv.conf", "../run/systemd/resolve/stub-resolv.conf"},
     {RECIPE_FILE, "etc/default/locale", "LANG=C.UTF-8\n"},
+    /* Otherwise it listens on every address, and asks everybody on the link for names. */
+    {RECIPE_FILE, "etc/systemd/resolved.conf.d/10-box.conf",
+     "[Resolve]\n"
+     "LLMNR=no\n"
+     "MulticastDNS=no\n"},
     /* The MAC as DHCP identity: a copy with a new MAC gets an address of its own whatever its machine-id says. */
     {RECIPE_FILE, "etc/systemd/network/10-box.network",
      "[Match]\n"
