@@ -175,14 +175,19 @@ class Streams(Copies):
         self.assertEqual(list(self.here.iterdir()), [])
 
     def test_an_interrupted_copy_leaves_nothing_under_the_final_name(self):
-        with open(self.here / "long", "wb") as file:
-            file.truncate(20 << 30)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
-            with self.subTest(number):
-                child = LAB.popen([harness.binary(), "cp", self.here / "long", f"{BOX}:long"], start_new_session=True)
+        (self.here / "tree").mkdir()
+        for name in ("long", "tree/long"):  # one large file goes another way than a tree
+            with open(self.here / name, "wb") as file:
+                file.truncate(20 << 30)
+        for number, name in ((signal.SIGINT, "long"), (signal.SIGTERM, "tree"), (signal.SIGINT, "tree"),
+                             (signal.SIGTERM, "long"), (signal.SIGKILL, "tree"), (signal.SIGKILL, "long")):
+            with self.subTest(number=number, name=name):
+                child = LAB.popen([harness.binary(), "cp", self.here / name, f"{BOX}:final"], start_new_session=True,
+                                  stderr=-1)
                 self.wait_until(lambda: guest("find . -path '*.box-cp*' -size +1M") != "")
                 os.killpg(child.pid, number)
-                self.assertNotEqual(child.wait(timeout=30), 0)
+                child.communicate(timeout=60)
+                self.assertNotEqual(child.returncode, 0)
                 self.wait_until(lambda: guest("pgrep -x tar || true") == "")
                 self.assertEqual(guest("ls"), "")
                 if number != signal.SIGKILL:
