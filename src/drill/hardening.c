@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { OPERATION_MS = 30000, LEASE_MS = 20000, SETTLE_MS = 400, RECOVERY_MS = 10000, GUARD_MS = 900000 };
+enum { OPERATION_MS = 30000, LEASE_MS = 45000, SETTLE_MS = 400, RECOVERY_MS = 10000, GUARD_MS = 900000 };
 
 /* The guard: a process apart that removes the disposable network when the drill is gone without having done so. */
 static void arm_guard(pid_t drill)
@@ -429,7 +429,7 @@ static void claim_revert(struct trial *trial)
 #define CANDIDATE(id, what, name) {id, what, .run = claim_candidate, .argument = name, .flags = CLAIM_ALONE}
 
 static const struct claim claims[] = {
-    {"D01", "A network of the drill's own carries two instances", .run = claim_prepare, .flags = CLAIM_FIRST | CLAIM_ALONE, .budget = 90000},
+    {"D01", "A network of the drill's own carries two instances", .run = claim_prepare, .flags = CLAIM_FIRST | CLAIM_ALONE, .budget = 150000},
     CANDIDATE("D02", "dns.mode=none takes siblings' names away, and breaks nothing", "dns.mode"),
     CANDIDATE("D03", "no-hosts takes the names of this host's /etc/hosts away, and breaks nothing", "no-hosts"),
     CANDIDATE("D04", "stop-dns-rebind takes private answers of public names away, and breaks nothing", "rebind"),

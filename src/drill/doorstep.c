@@ -208,7 +208,7 @@ static const struct claim claims[] = {
     {"E10", "What is no port is refused", .run = claim_refused, .argument = "0 65536 080 +1 3000/udp"},
 };
 
-const struct claim_table door_table = {
+const struct claim_table doorstep_table = {
     .phase = PHASE_DOOR,
     .title = "a door from the host's loopback, and nothing else that it opens",
     .claims = claims,
