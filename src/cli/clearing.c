@@ -110,7 +110,7 @@ static int look(struct context *context, const struct clearing *clearing, struct
         }
     }
     if (dismantle_strangers(plan->client, &known, &strangers, err) < 0 ||
-        dismantle_list(plan->client, clearing->storage, &plan->standing, err) < 0) {
+        dismantle_list(plan->client, clearing->storage, &known, &plan->standing, err) < 0) {
         return -1;
     }
     if (strangers.count > 0) {
@@ -190,7 +190,7 @@ static int assert_absence(struct context *context, const struct clearing *cleari
         }
     }
     CLEANUP(argv_reset) struct argv standing = {0};
-    if (dismantle_list(clearing->purge_incus ? NULL : plan->client, clearing->storage, &standing, err) < 0) {
+    if (dismantle_list(clearing->purge_incus ? NULL : plan->client, clearing->storage, NULL, &standing, err) < 0) {
         return -1;
     }
     if (standing.count > 0) {
