@@ -153,6 +153,18 @@ int link_set_port(int index, bool isolated, bool learning, struct error *err)
     return 0;
 }
 
+int link_remove(int index, struct error *err)
+{
+    struct netlink_message message;
+    struct ifinfomsg body = {.ifi_family = AF_UNSPEC, .ifi_index = index};
+    CLEANUP(error_reset) struct error failure = {0};
+    netlink_begin(&message, RTM_DELLINK, 0, &body, sizeof(body));
+    if (netlink_talk(&message, NULL, NULL, &failure) == 0 || failure.code == ERR_NOT_FOUND) {
+        return 0;
+    }
+    return error_move(err, &failure);
+}
+
 int link_stop_linklocal_learning(int index, struct error *err)
 {
     struct ifinfomsg body = {.ifi_family = AF_UNSPEC, .ifi_index = index};

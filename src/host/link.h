@@ -32,6 +32,9 @@ const struct link *link_find(const struct link *links, size_t count, const char 
 /* Sets both flags of a bridge port. */
 int link_set_port(int index, bool isolated, bool learning, struct error *err);
 
+/* Removes an interface (of a veth, both ends). One that is gone already is success. */
+int link_remove(int index, struct error *err);
+
 /* Keeps frames to the reserved group addresses from writing a bridge's table. */
 int link_stop_linklocal_learning(int index, struct error *err);
 

@@ -43,9 +43,10 @@ static const struct stack_object **rows_of(const struct client *client, size_t *
     return rows;
 }
 
-int dismantle_list(struct client *client, enum stack_storage storage, struct argv *ret_standing, struct error *err)
+int dismantle_list(struct client *client, enum stack_storage storage, const struct argv *leaving,
+                   struct argv *ret_standing, struct error *err)
 {
-    struct stack stack = {.client = client, .storage = storage};
+    struct stack stack = {.client = client, .storage = storage, .leaving = leaving};
     CLEANUP(argv_reset) struct argv standing = {0};
     size_t count = 0;
     if (check_root(err) < 0) {

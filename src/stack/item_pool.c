@@ -124,7 +124,8 @@ static int our_images(struct stack *stack, struct argv *ret_images, struct error
 }
 
 /* Who keeps something on the pool besides box: images of others, instances, volumes, profiles. */
-static void list_others(const json_t *pool, const struct argv *images, struct argv *ret_others)
+static void list_others(const struct stack *stack, const json_t *pool, const struct argv *images,
+                        struct argv *ret_others)
 {
     static const char *const ours[] = {"/1.0/profiles/" STACK_PROFILE, "/1.0/profiles/claude-dev"};
     size_t i;
@@ -133,7 +134,11 @@ static void list_others(const json_t *pool, const struct argv *images, struct ar
     {
         const char *path = json_string_value(user);
         const char *name = path != NULL ? strrchr(path, '/') : NULL;
-        if (name != NULL && !argv_contains(images, name + 1) && !text_equal(path, ours[0]) && !text_equal(path, ours[1])) {
+        if (name == NULL || argv_contains(images, name + 1) || text_equal(path, ours[0]) || text_equal(path, ours[1])) {
+            continue;
+        }
+        if (stack->leaving == NULL || !text_starts_with(path, "/1.0/instances/") ||
+            !argv_contains(stack->leaving, name + 1)) {
             argv_push(ret_others, path + strlen("/1.0/"));
         }
     }
@@ -153,7 +158,7 @@ static int pool_goes(struct stack *stack, const struct argv *images, char **ret_
         *ret_why = xstrdup("it was not made by box");
         return 0;
     }
-    list_others(pool, images, &others);
+    list_others(stack, pool, images, &others);
     if (others.count > 0) {
         CLEANUP(freep) char *names = argv_join(&others, ", ");
         *ret_why = xasprintf("others keep something on it (%s)", names);

@@ -13,12 +13,15 @@
 #include "stack/names.h"
 #include "stack/table.h"
 
+#include <poll.h>
 #include <string.h>
 
 #define NAME     "service of " STACK_NETWORK
 #define NETWORK  "/1.0/networks/" STACK_NETWORK
 #define PROFILE  "/1.0/profiles/" STACK_PROFILE
 #define FILTERED "filters of "
+#define GHOST    "port "
+#define GHOST_MS 700 /* a guest that starts has its interface on the host for a moment, too */
 
 static int judge_bridge(struct stack *stack, json_t *changes, struct error *err)
 {
@@ -111,6 +114,43 @@ static void judge_instance(const json_t *instance, const struct filter *filters,
     }
 }
 
+static bool has_guest(const json_t *instances, const char *interface)
+{
+    size_t i;
+    const json_t *instance;
+    json_array_foreach(instances, i, instance)
+    {
+        const char *key;
+        json_t *value;
+        json_object_foreach(json_object_get(instance, "config"), key, value)
+        {
+            if (text_ends_with(key, ".host_name") && text_equal(json_string_value(value), interface)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* The daemon now and then leaves the port of a guest that is gone: both ends of its cable lie on the host. */
+static int judge_ghosts(const json_t *instances, json_t *changes, struct error *err)
+{
+    CLEANUP(freep) struct link *links = NULL;
+    size_t count = 0;
+    if (link_list(&links, &count, err) < 0) {
+        return -1;
+    }
+    const struct link *bridge = link_find(links, count, STACK_NETWORK);
+    for (size_t i = 0; bridge != NULL && i < count; i++) {
+        if (links[i].master == bridge->index && text_equal(links[i].kind, "veth") && links[i].peer_here &&
+            !links[i].carrier && !has_guest(instances, links[i].name)) {
+            CLEANUP(freep) char *item = xasprintf(GHOST "%s", links[i].name);
+            table_change(changes, NAME, item, "left by a guest that is gone", NULL, "it claims a MAC and an address");
+        }
+    }
+    return 0;
+}
+
 static int judge_filters(struct stack *stack, struct nft *nft, json_t *changes, struct error *err)
 {
     CLEANUP(json_freep) json_t *instances = NULL;
@@ -126,7 +166,7 @@ static int judge_filters(struct stack *stack, struct nft *nft, json_t *changes, 
             judge_instance(instance, filters, count, changes);
         }
     }
-    return 0;
+    return judge_ghosts(instances, changes, err);
 }
 
 static int judge(struct stack *stack, json_t *changes, struct error *err)
@@ -195,16 +235,44 @@ static int lay_filters(struct stack *stack, struct error *err)
     return 0;
 }
 
+static int remove_ghosts(struct stack *stack, struct narrator *narrator, struct error *err)
+{
+    CLEANUP(json_freep) json_t *instances = NULL;
+    CLEANUP(json_freep) json_t *ghosts = json_array();
+    CLEANUP(freep) struct link *links = NULL;
+    size_t count = 0, i;
+    const json_t *ghost;
+    (void)poll(NULL, 0, GHOST_MS);
+    if (instance_list(stack->client, NULL, &instances, err) < 0 || judge_ghosts(instances, ghosts, err) < 0 ||
+        link_list(&links, &count, err) < 0) {
+        return -1;
+    }
+    json_array_foreach(ghosts, i, ghost)
+    {
+        const struct link *link = link_find(links, count, json_text(ghost, "item") + strlen(GHOST));
+        if (link != NULL && link_remove(link->index, err) < 0) {
+            return -1;
+        }
+        narrate_note(narrator, "removed the %s, which a guest that is gone left", json_text(ghost, "item"));
+    }
+    return 0;
+}
+
 static int converge(struct stack *stack, const json_t *changes, struct narrator *narrator, struct error *err)
 {
-    bool network = false, filters = false;
+    bool network = false, filters = false, ghosts = false;
     size_t i;
     const json_t *change;
     json_array_foreach(changes, i, change)
     {
         bool is_filter = text_starts_with(json_text(change, "item"), FILTERED);
+        bool is_ghost = text_starts_with(json_text(change, "item"), GHOST);
         filters |= is_filter;
-        network |= !is_filter;
+        ghosts |= is_ghost;
+        network |= !is_filter && !is_ghost;
+    }
+    if (ghosts && remove_ghosts(stack, narrator, err) < 0) {
+        return -1;
     }
     if (network) {
         narrate_note(narrator, "having the daemon lay " STACK_NETWORK " anew");

@@ -3,9 +3,11 @@
  * Not for installing the daemon: src/cli/command_setup_host.c. */
 #include "stack/setup.h"
 
+#include "base/buffer.h"
 #include "base/cancel.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "stack/arm.h"
 #include "stack/names.h"
 #include "stack/table.h"
 
@@ -82,6 +84,42 @@ static int choose_subnet(struct stack *stack, const char *pin, struct error *err
         stack->gateway = subnet_gateway(stack->subnet);
     }
     return chosen;
+}
+
+/* The resolvers that an existing boxnet is pinned to: NULL where it is pinned to none, or to one that is no public
+ * address, for a resolver of the LAN tells boxes the LAN's names. The caller frees. */
+static char *pinned_dns(struct stack *stack)
+{
+    CLEANUP(json_freep) json_t *network = NULL;
+    CLEANUP(buffer_reset) struct buffer dns = {0};
+    if (table_get(stack, "/1.0/networks/" STACK_NETWORK, &network, NULL) <= 0) {
+        return NULL;
+    }
+    const char *live = json_text(json_object_get(network, "config"), "raw.dnsmasq");
+    CLEANUP(freep) char *copy = xstrdup(live != NULL ? live : "");
+    for (char *rest = copy, *line; (line = strsep(&rest, "\n")) != NULL;) {
+        uint32_t address;
+        if (!text_starts_with(line, "server=")) {
+            continue;
+        }
+        if (!subnet_parse_address(line + strlen("server="), &address) || !subnet_is_public(address)) {
+            return NULL;
+        }
+        buffer_append_format(&dns, "%s%s", dns.length > 0 ? " " : "", line + strlen("server="));
+    }
+    return dns.length > 0 ? buffer_steal(&dns) : NULL;
+}
+
+static char *choose_dns(struct stack *stack, const struct setup_options *options)
+{
+    char *pinned = NULL;
+    if (!text_is_empty(options->dns)) {
+        return xstrdup(options->dns);
+    }
+    if (!options->fresh_dns && stack->client != NULL) {
+        pinned = pinned_dns(stack);
+    }
+    return pinned != NULL ? pinned : xstrdup(DEFAULT_DNS);
 }
 
 static int judge_all(struct stack *stack, json_t *changes, struct error *err)
@@ -197,7 +235,6 @@ int setup_run(struct client *client, const struct setup_options *options, struct
     CLEANUP(json_freep) json_t *changes = json_array();
     CLEANUP(stack_reset) struct stack stack = {
         .client = client,
-        .dns = text_is_empty(options->dns) ? DEFAULT_DNS : options->dns,
         .pool_size = options->pool_size,
         .program = program,
     };
@@ -207,6 +244,8 @@ int setup_run(struct client *client, const struct setup_options *options, struct
         (void)error_set(err, ERR_DENIED, "only root may set up a host");
         return error_remedy(err, "sudo box setup-host");
     }
+    CLEANUP(freep) char *dns = choose_dns(&stack, options);
+    stack.dns = dns;
     if (check_dns(stack.dns, err) < 0 || choose_subnet(&stack, pin, err) < 0 || judge_all(&stack, changes, err) < 0) {
         return -1;
     }
@@ -218,6 +257,64 @@ int setup_run(struct client *client, const struct setup_options *options, struct
     take_notes(&stack.notes, &report.notes);
     *ret_report = report;
     return 0;
+}
+
+/* One row as it stands. */
+static json_t *look_at(struct stack *stack, const struct stack_object *object)
+{
+    CLEANUP(error_reset) struct error failure = {0};
+    json_t *changes = json_array();
+    if ((object->needs_root && geteuid() != 0)) {
+        (void)error_set(&failure, ERR_DENIED, "only root can read it");
+        (void)error_remedy(&failure, "sudo box doctor");
+    } else if (object->needs_daemon && stack->client == NULL) {
+        (void)error_set(&failure, ERR_NO_DAEMON, "the daemon does not answer");
+    } else {
+        (void)object->judge(stack, changes, &failure);
+    }
+    json_t *row = json_pack("{s:s, s:s, s:o}", "object", object->name, "why", object->why, "changes", changes);
+    if (failure.code != ERR_NONE) {
+        bool unseen = failure.code == ERR_DENIED || failure.code == ERR_NO_DAEMON || failure.code == ERR_TIMEOUT;
+        (void)json_object_set_new(row, "failure", json_string(failure.message));
+        (void)json_object_set_new(row, "remedy", failure.remedy != NULL ? json_string(failure.remedy) : json_null());
+        (void)json_object_set_new(row, "unseen", json_boolean(unseen));
+    }
+    return row;
+}
+
+static bool stack_is_there(struct stack *stack)
+{
+    static const struct stack_object *const witnesses[] = {&item_network, &item_profile, &item_acl};
+    CLEANUP(argv_reset) struct argv standing = {0};
+    for (size_t i = 0; i < ARRAY_LENGTH(witnesses) && stack->client != NULL; i++) {
+        (void)witnesses[i]->stands(stack, &standing, NULL);
+    }
+    return standing.count > 0 || stack->client == NULL || arm_watcher_runs();
+}
+
+void setup_look(struct client *client, const struct setup_options *options, struct setup_view *ret_view)
+{
+    CLEANUP(freep) char *program = options->program != NULL ? xstrdup(options->program) : own_program();
+    CLEANUP(stack_reset) struct stack stack = {.client = client, .program = program};
+    CLEANUP(freep) char *dns = choose_dns(&stack, options);
+    struct setup_view view = {.rows = json_array()};
+    stack.dns = dns;
+    view.has_subnet = client != NULL && choose_subnet(&stack, NULL, NULL) == 0;
+    for (size_t i = 0; i < table_object_count; i++) {
+        (void)json_array_append_new(view.rows, look_at(&stack, table_objects[i]));
+    }
+    view.is_set_up = stack_is_there(&stack);
+    view.subnet = stack.subnet;
+    view.gateway = stack.gateway;
+    view.dns = steal(&dns);
+    *ret_view = view;
+}
+
+void setup_view_reset(struct setup_view *view)
+{
+    json_decref(view->rows);
+    free(view->dns);
+    *view = (struct setup_view){0};
 }
 
 void setup_report_reset(struct setup_report *report)

@@ -87,6 +87,22 @@ bool subnet_contains(struct subnet subnet, uint32_t address)
     return (address & mask(subnet.prefix)) == subnet.base;
 }
 
+bool subnet_is_public(uint32_t address)
+{
+    static const char *const special[] = {
+        "0.0.0.0/8",     "10.0.0.0/8",     "100.64.0.0/10",   "127.0.0.0/8",   "169.254.0.0/16",
+        "172.16.0.0/12", "192.0.0.0/24",   "192.0.2.0/24",    "192.88.99.0/24", "192.168.0.0/16",
+        "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/3",
+    };
+    for (size_t i = 0; i < ARRAY_LENGTH(special); i++) {
+        struct subnet range;
+        if (subnet_parse(special[i], &range) && subnet_contains(range, address)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 uint32_t subnet_gateway(struct subnet subnet)
 {
     return subnet.base + 1;

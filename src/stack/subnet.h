@@ -29,6 +29,8 @@ struct subnet subnet_around(uint32_t address, unsigned prefix);
 bool subnet_equal(struct subnet a, struct subnet b);
 bool subnet_overlap(struct subnet a, struct subnet b);
 bool subnet_contains(struct subnet subnet, uint32_t address);
+/* False for every address of IANA's special-purpose ranges: private, link-local, shared, reserved ones. */
+bool subnet_is_public(uint32_t address);
 uint32_t subnet_gateway(struct subnet subnet);   /* the first host address */
 uint32_t subnet_broadcast(struct subnet subnet); /* the last address */
 

@@ -32,6 +32,7 @@ struct stack {
     const char *program;
     struct argv notes; /* what this host cannot carry: one sentence each */
     enum stack_storage storage; /* for removing */
+    const struct argv *leaving; /* instances that go before the stack is removed; may be NULL */
 };
 
 /* A row. */
@@ -106,6 +107,7 @@ extern const struct stack_object item_group;
 extern const struct stack_object item_watcher;
 extern const struct stack_object item_walls;
 extern const struct stack_object item_forwarding;
+extern const struct stack_object item_neighbours;
 extern const struct stack_object item_pool;
 extern const struct stack_object item_acl;
 extern const struct stack_object item_network;
