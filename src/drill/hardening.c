@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { OPERATION_MS = 30000, LEASE_MS = 45000, SETTLE_MS = 400, RECOVERY_MS = 10000, GUARD_MS = 900000 };
+enum { OPERATION_MS = 30000, LEASE_MS = 45000, SETTLE_MS = 400, RECOVERY_MS = 10000, RETRY_MS = 1500, GUARD_MS = 900000 };
 
 /* The guard: a process apart that removes the disposable network when the drill is gone without having done so. */
 static void arm_guard(pid_t drill)
@@ -361,7 +361,12 @@ static void claim_candidate(struct trial *trial)
         nested = usable && nests(trial);
         judge_candidate(trial, candidate, before, after, usable, nested);
     }
-    if (revert(client, candidate, path, clean, &err) < 0) {
+    int failed = revert(client, candidate, path, clean, &err);
+    if (failed && trial_pause(trial, RETRY_MS)) {
+        error_reset(&err);
+        failed = revert(client, candidate, path, clean, &err);
+    }
+    if (failed) {
         trial_say(trial, VERDICT_BROKEN, "%s", err.message);
         error_reset(&err);
     }

@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "box/tag.h"
 #include "drill/crew.h"
 #include "drill/phases.h"
 #include "drill/trial.h"
@@ -43,7 +44,8 @@ static char *other_instances(struct client *client)
         return NULL;
     }
     json_array_foreach(array, at, row) {
-        if (!text_starts_with(json_text(row, "name"), CREW_PREFIX)) {
+        /* A mint may leave a seed for the next one: that is box's, not the drill's. */
+        if (!text_starts_with(json_text(row, "name"), CREW_PREFIX) && !tag_is_seed(row)) {
             argv_push(&names, json_text(row, "name"));
         }
     }
