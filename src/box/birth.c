@@ -191,7 +191,7 @@ static int judge(struct birth *birth, const struct ready_report *report, struct 
         return fail_guest(err, reason);
     }
     for (size_t i = 0; i < warnings.count; i++) {
-        narrate_warn(birth->narrator, "cloud-init warns: %s", warnings.items[i]);
+        narrate_warn(birth->narrator, "a warning of its first boot: %s", warnings.items[i]);
     }
     tell_limits(birth, report);
     return 0;

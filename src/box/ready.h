@@ -20,6 +20,7 @@ struct ready_report {
     char *resolves;  /* what a look-up said, and "exit N" */
     char *memory;    /* the guest's own limit as its kernel has it; "" where it has none */
     char *cpus;
+    char *starved;   /* a line of its journal that names a limit of the host; "" where there is none */
 };
 
 /* Waits and collects, at most `budget` milliseconds: ERR_TIMEOUT says so. Ctrl-C is ERR_INTERRUPTED. The caller resets

@@ -205,7 +205,9 @@ class Inside(unittest.TestCase):
                 raise RuntimeError(done.stderr)
 
     def inside(self, script, name="image-a"):
-        return LAB.must(["incus", "exec", name, "--", "sh", "-c", script]).stdout.strip()
+        done = LAB.box("exec", name, "--", "sudo", "sh", "-c", script)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.strip()
 
     def test_every_unit_is_well(self):
         self.assertEqual(self.inside("systemctl --failed --no-legend --plain"), "")

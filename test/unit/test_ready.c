@@ -132,6 +132,18 @@ static void harmless_warnings_are_told_once(void **state)
     assert_string_equal(warnings.items[1], "b c");
 }
 
+static void a_host_that_runs_out_is_told(void **state)
+{
+    CLEANUP(argv_reset) struct argv warnings = {0};
+    CLEANUP(freep) char *reason = NULL;
+    CLEANUP(ready_reset) struct ready_report report =
+        parse("\n@@box result\n" DONE "\n\n@@box starved\nToo many open files\n" THE_END);
+
+    assert_true(ready_cloud_applied(&report, &warnings, &reason));
+    assert_int_equal(warnings.count, 1);
+    assert_non_null(strstr(warnings.items[0], "fs.inotify.max_user_instances"));
+}
+
 static void a_user_that_lands_and_resolves_is_usable(void **state)
 {
     CLEANUP(ready_reset) struct ready_report report = parse(USER LANDS NAMES THE_END);
@@ -169,6 +181,8 @@ static void what_is_not_usable_says_why(void **state)
     assert_unusable(USER LANDS "\n@@box resolves\nall attempts to contact name servers failed\nexit 1\n" THE_END,
                     "does not resolve names");
     assert_unusable(USER LANDS THE_END, "does not resolve names");
+    assert_unusable(USER LANDS "\n@@box starved\nCould not create manager: Too many open files\n" THE_END,
+                    "fs.inotify.max_user_instances");
 }
 
 static void that_a_name_does_not_exist_is_an_answer(void **state)
@@ -192,6 +206,7 @@ int main(void)
         cmocka_unit_test(an_error_is_not_applied),
         cmocka_unit_test(done_with_the_user_data_dropped_is_not_applied),
         cmocka_unit_test(harmless_warnings_are_told_once),
+        cmocka_unit_test(a_host_that_runs_out_is_told),
         cmocka_unit_test(a_user_that_lands_and_resolves_is_usable),
         cmocka_unit_test(what_is_not_usable_says_why),
         cmocka_unit_test(that_a_name_does_not_exist_is_an_answer),
