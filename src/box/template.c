@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define DESCRIPTION_CEILING 200
-#define IMAGE_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/-"
+#define IMAGE_BYTES         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/-"
 
 /* A value of each kind is checked and stored by one function. */
 static int set_description(struct template *template, const char *value, struct error *err)
@@ -91,12 +91,28 @@ static int set_autostart(struct template *template, const char *value, struct er
 static const struct {
     const char *key;
     int (*set)(struct template *template, const char *value, struct error *err);
+    const char *meaning;
 } keys[] = {
-    {"BOX_DESCRIPTION", set_description}, {"BOX_IMAGE", set_image},
-    {"BOX_USER", set_user},               {"BOX_CPU", set_cpu},
-    {"BOX_MEMORY", set_memory},           {"BOX_DISK", set_disk},
-    {"BOX_REQUIRE_VM", set_require_vm},   {"BOX_AUTOSTART", set_autostart},
+    {"BOX_DESCRIPTION", set_description, "one line that listings show"},
+    {"BOX_IMAGE", set_image, "the image that boxes are made from; " TEMPLATE_DEFAULT_IMAGE " where it is not said"},
+    {"BOX_USER", set_user,
+     "whom exec and shell land in; user-data.yaml must make that user; " TEMPLATE_DEFAULT_USER " where it is not said"},
+    {"BOX_CPU", set_cpu, "number of CPUs that a box may use"},
+    {"BOX_MEMORY", set_memory, "memory that a box may use, with its unit: 2GiB"},
+    {"BOX_DISK", set_disk, "size of a box's disk, with its unit: 10GiB"},
+    {"BOX_REQUIRE_VM", set_require_vm, "true: never mint it as a container, which shares the host's kernel"},
+    {"BOX_AUTOSTART", set_autostart, "true: its boxes start with the host"},
 };
+
+bool template_describe_key(size_t index, const char **ret_key, const char **ret_meaning)
+{
+    if (index >= ARRAY_LENGTH(keys)) {
+        return false;
+    }
+    *ret_key = keys[index].key;
+    *ret_meaning = keys[index].meaning;
+    return true;
+}
 
 struct parsing {
     struct template *template;
@@ -138,8 +154,7 @@ static int take_pair(void *context, const char *key, const char *value, struct e
     return unknown_key(key, err);
 }
 
-int template_parse(const char *path, const char *data, size_t length, struct template *ret_template,
-                   struct error *err)
+int template_parse(const char *path, const char *data, size_t length, struct template *ret_template, struct error *err)
 {
     CLEANUP(template_reset) struct template template = {0};
     struct parsing parsing = {.template = &template};
@@ -161,7 +176,7 @@ static int check_kind(const char *path, mode_t wanted, struct error *err)
     static const struct {
         mode_t mode;
         const char *name;
-    } kinds[] = {{S_IFREG, "a file"},   {S_IFDIR, "a directory"}, {S_IFIFO, "a FIFO"},
+    } kinds[] = {{S_IFREG, "a file"},    {S_IFDIR, "a directory"}, {S_IFIFO, "a FIFO"},
                  {S_IFSOCK, "a socket"}, {S_IFCHR, "a device"},    {S_IFBLK, "a device"}};
     const char *found = "something else", *want = "a file";
     struct stat status;

@@ -37,6 +37,9 @@ struct template {
 int template_parse(const char *path, const char *data, size_t length, struct template *ret_template,
                    struct error *err);
 
+/* The keys of box.env, for who describes them; false past the last one. Static texts. */
+bool template_describe_key(size_t index, const char **ret_key, const char **ret_meaning);
+
 /* Reads the template in a directory, under that name. */
 int template_read(const char *name, const char *directory, struct template *ret_template, struct error *err);
 

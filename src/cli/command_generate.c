@@ -14,6 +14,10 @@ static int run(struct context *context, struct error *err)
         manual_print(context->out);
         return 0;
     }
+    if (text_equal(what, "man-env")) {
+        manual_print_template(context->out);
+        return 0;
+    }
     if (text_equal(what, "unit")) {
         CLEANUP(freep) char *unit = unit_text(CLI_INSTALLED_PROGRAM);
         (void)fputs(unit, context->out);
@@ -22,14 +26,14 @@ static int run(struct context *context, struct error *err)
     if (completion_print(what, context->out)) {
         return 0;
     }
-    return error_set(err, ERR_USAGE, "nothing to generate is called '%s': man, bash, zsh, fish, unit", what);
+    return error_set(err, ERR_USAGE, "nothing to generate is called '%s': man, man-env, bash, zsh, fish, unit", what);
 }
 
 const struct command command_generate = {
     .name = "generate",
     .section = SECTION_OTHER,
     .arguments = "WHAT",
-    .summary = "print the man page (man), a completion (bash, zsh, fish) or the unit (unit)",
+    .summary = "print a man page (man, man-env), a completion (bash, zsh, fish) or the unit (unit)",
     .flags = HIDDEN,
     .run = run,
 };

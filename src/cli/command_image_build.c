@@ -75,7 +75,8 @@ const struct command command_image_build = {
             "cache has is not built again. No image server is asked.\n"
             "\n"
             "With --vm it is a disk that boots by itself (EFI, systemd-boot, Debian's cloud\n"
-            "kernel, Incus's agent), under the name IMAGE/vm; nothing is mounted on the way.\n"
+            "kernel, Incus's agent), under the name IMAGE/vm; nothing is mounted on the\n"
+            "way.\n"
             "\n"
             "BOX_MIRROR sets the Debian mirror that a box's own apt uses, and the one to\n"
             "build from where this machine's apt knows no Debian archive.\n",

@@ -69,9 +69,9 @@ const struct command command_import = {
     .summary = "make a box of an exported one",
     .help = "The file is not trusted: it is looked through before anything is unpacked, and\n"
             "what its configuration asks for beyond the isolation contract is taken away,\n"
-            "line by line, before the box can start. It gets a MAC, an address, a machine-id\n"
-            "and SSH host keys of its own, so that it can run beside its source. Snapshots\n"
-            "that are off the contract are left out. The new box is stopped.\n",
+            "line by line, before the box can start. It gets a MAC, an address, a\n"
+            "machine-id and SSH host keys of its own, so that it can run beside its source.\n"
+            "Snapshots that are off the contract are left out. The new box is stopped.\n",
     .options = options,
     .flags = CANCELLABLE,
     .run = run,

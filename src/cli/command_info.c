@@ -239,7 +239,8 @@ const struct command command_info = {
     .arguments = "BOX",
     .summary = "show what is known of a box, and whether it keeps the isolation contract",
     .help = "contract compares the box's configuration with what a box may be made of; port\n"
-            "says whether the walls let it speak, as the watcher has put it into the kernel.\n",
+            "says whether the walls let it speak, as the watcher has put it into the\n"
+            "kernel.\n",
     .flags = NEEDS_BOX | TAKES_JSON,
     .run = run,
     .also = "inspect describe",

@@ -83,9 +83,9 @@ const struct command command_seeds = {
     .arguments = "",
     .summary = "list the seeds that the next boxes are copied from",
     .help = "A seed is a hidden, stopped copy of the first box of a template, from before\n"
-            "anybody was in it: it holds no credential. box new copies it where it is younger\n"
-            "than 7 days (BOX_SEED_MAX_AGE: 7d, 12h, 0 for never) and template, image and box\n"
-            "are still the same. box seeds rm drops them all.\n",
+            "anybody was in it: it holds no credential. box new copies it where it is\n"
+            "younger than 7 days (BOX_SEED_MAX_AGE: 7d, 12h, 0 for never) and template,\n"
+            "image and box are still the same. box seeds rm drops them all.\n",
     .flags = TAKES_JSON,
     .run = run,
 };

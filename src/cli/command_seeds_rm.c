@@ -47,8 +47,9 @@ const struct command command_seeds_rm = {
     .section = SECTION_IMAGES,
     .arguments = "[TEMPLATE]",
     .summary = "drop the seeds, of one template or all",
-    .help = "Nothing is lost: the next box of the template boots its image for the first time\n"
-            "again, and leaves a new seed. Boxes that came from a seed stay as they are.\n",
+    .help = "Nothing is lost: the next box of the template boots its image for the first\n"
+            "time again, and leaves a new seed. Boxes that came from a seed stay as they\n"
+            "are.\n",
     .flags = CANCELLABLE,
     .run = run,
 };

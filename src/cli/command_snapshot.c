@@ -46,9 +46,9 @@ const struct command command_snapshot = {
     .section = SECTION_DAILY,
     .arguments = "BOX [LABEL]",
     .summary = "mark the present state of a box",
-    .help = "The box goes on meanwhile; its disk is kept as it is at this moment, its memory\n"
-            "is not. Prints the label: the time in UTC where none is given. A label is 1 to\n"
-            "63 letters, digits and . _ -, a letter or digit first.\n"
+    .help = "The box goes on meanwhile; its disk is kept as it is at this moment, its\n"
+            "memory is not. Prints the label: the time in UTC where none is given. A label\n"
+            "is 1 to 63 letters, digits and . _ -, a letter or digit first.\n"
             "\n"
             "A snapshot holds what the box holds, credentials included.\n"
             "\n"

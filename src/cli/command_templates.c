@@ -53,11 +53,12 @@ static json_t *describe(const struct template_row *row, const struct warmth *war
     CLEANUP(freep) char *fault = clean(row->fault);
     const char *description = text_is_empty(template->description) ? NULL : template->description;
 
-    return json_pack("{s:s, s:s, s:b, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?, s:b, s:b, s:s?, s:b}", "name", row->name,
-                     "directory", directory, "hidden", row->hidden, "fault", fault, "description", description, "image",
-                     template->image, "user", template->user, "cpu", template->limits.cpu, "memory",
-                     template->limits.memory, "disk", template->limits.disk, "require_vm", template->require_vm,
-                     "autostart", template->autostart, "digest", row->fault ? NULL : template->digest);
+    return json_pack("{s:s, s:s, s:b, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?, s:b, s:b, s:s?, s:b}", "name",
+                     row->name, "directory", directory, "hidden", row->hidden, "fault", fault, "description",
+                     description, "image", template->image, "user", template->user, "cpu", template->limits.cpu,
+                     "memory", template->limits.memory, "disk", template->limits.disk, "require_vm",
+                     template->require_vm, "autostart", template->autostart, "digest",
+                     row->fault ? NULL : template->digest, "warm", (int)(!row->fault && is_warm(warmth, template)));
 }
 
 static void print_json(struct context *context, const struct template_row *rows, size_t count,
@@ -169,7 +170,7 @@ const struct command command_templates = {
             "\n"
             "    BOX_DESCRIPTION  one line\n"
             "    BOX_IMAGE        the image, such as debian/13\n"
-            "    BOX_USER         whom exec and shell land in; user-data.yaml makes that user\n"
+            "    BOX_USER         whom exec and shell land in; user-data.yaml makes it\n"
             "    BOX_CPU          number of CPUs\n"
             "    BOX_MEMORY       such as 2GiB\n"
             "    BOX_DISK         such as 10GiB\n"

@@ -23,10 +23,11 @@ const struct command command_wipe = {
     .name = "wipe",
     .section = SECTION_HOST,
     .arguments = "",
-    .summary = "leave nothing of box or of a drill on this host; for hosts that are there for drills",
+    .summary = "leave nothing of box on this host; for hosts that are there for drills",
     .help = "As teardown-host, and beyond it all that any drill left. The pool and its\n"
             "images stay unless --purge-storage is given, which takes every image, whoever\n"
-            "imported it. Prints what it verified absent; exit status 1 names what survived.\n",
+            "imported it. Prints what it verified absent; exit status 1 names what\n"
+            "survived.\n",
     .options = options,
     .flags = NEEDS_ROOT | CANCELLABLE,
     .run = run,

@@ -97,16 +97,29 @@ static void put_words(const char *group, FILE *out)
     (void)fputs(list, out);
 }
 
-/* A shell function that tells the members of a group: `_box_group image` sets members. */
-static void put_group_function(FILE *out)
+/* True for "snapshot", which is a command by itself and has `snapshot rm` beside it. */
+static bool is_mixed(const char *word)
+{
+    CLEANUP(argv_reset) struct argv members = {0};
+    collect_words(word, &members);
+    return members.count && !commands_is_group(word);
+}
+
+/* A shell function that tells the members of a group: `_box_group image` sets members. Likewise `_box_mixed snapshot`.
+ */
+static void put_group_function(bool mixed, FILE *out)
 {
     CLEANUP(argv_reset) struct argv words = {0};
     collect_words(NULL, &words);
-    (void)fputs("_box_group() {\n    case \"$1\" in\n        '') members='", out);
-    put_words(NULL, out);
-    (void)fputs("' ;;\n", out);
+    if (mixed) {
+        (void)fputs("_box_mixed() {\n    case \"$1\" in\n", out);
+    } else {
+        (void)fputs("_box_group() {\n    case \"$1\" in\n        '') members='", out);
+        put_words(NULL, out);
+        (void)fputs("' ;;\n", out);
+    }
     for (size_t i = 0; i < words.count; i++) {
-        if (commands_is_group(words.items[i])) {
+        if (mixed ? is_mixed(words.items[i]) : commands_is_group(words.items[i])) {
             (void)fprintf(out, "        '%s') members='", words.items[i]);
             put_words(words.items[i], out);
             (void)fputs("' ;;\n", out);
@@ -120,7 +133,8 @@ static void put_group_function(FILE *out)
 static const char offer_function[] =
     "# _box_offer CURRENT WORD...: sets reply to what may stand at the cursor, kind to what the shell offers itself.\n"
     "_box_offer() {\n"
-    "    local current=\"$1\" name='' flags='' values='' kinds='' members='' word='' pending='' given=0 rest=''\n"
+    "    local current=\"$1\" name='' flags='' values='' kinds='' members='' word='' pending='' given=0 rest='' "
+    "more=''\n"
     "    shift\n"
     "    reply='' kind=''\n"
     "    if [ $# -eq 0 ]; then _box_group ''; reply=\"$members\"; return; fi\n"
@@ -128,6 +142,12 @@ static const char offer_function[] =
     "    if _box_group \"$name\"; then\n"
     "        if [ $# -eq 0 ]; then reply=\"$members\"; return; fi\n"
     "        name=\"$name $1\"; shift\n"
+    "    elif _box_mixed \"$name\"; then\n"
+    "        if [ $# -eq 0 ]; then\n"
+    "            more=\"$members\"\n"
+    "        else\n"
+    "            case \" $members \" in *\" $1 \"*) name=\"$name $1\"; shift ;; esac\n"
+    "        fi\n"
     "    fi\n"
     "    if [ \"$name\" = help ] && [ \"${current#-}\" = \"$current\" ]; then\n"
     "        if [ $# -eq 0 ]; then _box_group ''; reply=\"$members\"\n"
@@ -160,13 +180,15 @@ static const char offer_function[] =
     "        BOX | TEMPLATE | IMAGE) reply=\"$(box complete \"$kind\" 2>/dev/null)\"; kind='' ;;\n"
     "        *) kind='' ;;\n"
     "    esac\n"
+    "    reply=\"$reply${more:+ $more}\"\n"
     "}\n\n";
 
 static void print_bash(FILE *out)
 {
     (void)fputs("# bash completion for box\n\n", out);
     put_row_function(out);
-    put_group_function(out);
+    put_group_function(false, out);
+    put_group_function(true, out);
     (void)fputs(offer_function, out);
     (void)fputs("_box() {\n"
                 "    local reply='' kind='' current=\"${COMP_WORDS[COMP_CWORD]}\"\n"
@@ -186,7 +208,8 @@ static void print_zsh(FILE *out)
 {
     (void)fputs("#compdef box\n# zsh completion for box\n\n", out);
     put_row_function(out);
-    put_group_function(out);
+    put_group_function(false, out);
+    put_group_function(true, out);
     (void)fputs(offer_function, out);
     (void)fputs("_box() {\n"
                 "    local reply='' kind=''\n"
@@ -276,8 +299,11 @@ static void print_fish(FILE *out)
     CLEANUP(argv_reset) struct argv words = {0};
     collect_words(NULL, &words);
     for (size_t i = 0; i < words.count; i++) {
-        if (commands_is_group(words.items[i])) {
+        bool group = commands_is_group(words.items[i]);
+        if (group) {
             (void)fprintf(out, "complete -c box -n __fish_use_subcommand -a %s\n", words.items[i]);
+        }
+        if (group || is_mixed(words.items[i])) {
             (void)fprintf(out, "complete -c box -n '__box_after %s' -a '", words.items[i]);
             put_words(words.items[i], out);
             (void)fputs("'\n", out);

@@ -1,10 +1,12 @@
 """The command line's contract, and that help, man page and completions tell the same. Needs no daemon and no lab."""
+import json
 import os
 import re
 import shutil
 import subprocess
 import tempfile
 import unittest
+from pathlib import Path
 
 import harness
 
@@ -26,7 +28,7 @@ def shell(script, env=None, **options):
 
 def commands():
     """Every command that help lists, by its usage: {"exec": "exec BOX -- CMD..."}; groups are told by two words."""
-    usages = re.findall(r"^  ([a-z][a-z-]*(?: [a-z][a-z-]*)?)((?: [\[A-Z-][^ ]*)*)(?:  |$)", box("help").stdout, re.M)
+    usages = re.findall(r"^  ([a-z][a-z-]*(?: [a-z][a-z-]*)?)((?: [\[A-Z-][^ \n]*)*)(?:  |$)", box("help").stdout, re.M)
     return {name: (name + arguments) for name, arguments in usages}
 
 
@@ -222,6 +224,32 @@ class Descriptions(unittest.TestCase):
         self.assertEqual(box("generate", "nothing").returncode, 2)
 
 
+class TemplateFormat(unittest.TestCase):
+    """box.env(5) and the help of `box templates` name the keys that the reader takes, all of them and no other."""
+
+    def test_the_same_keys_everywhere(self):
+        page = box("generate", "man-env").stdout
+        described = re.findall(r"(?m)^\.B (BOX_[A-Z_]+)$", page)
+        self.assertGreater(len(described), 5)
+        self.assertEqual(described, re.findall(r"(?m)^    (BOX_[A-Z_]+) ", box("help", "templates").stdout))
+        values = {"BOX_CPU": "2", "BOX_MEMORY": "2GiB", "BOX_DISK": "10GiB", "BOX_REQUIRE_VM": "true", "BOX_AUTOSTART": "true"}
+        with tempfile.TemporaryDirectory() as directory:
+            template = Path(directory) / "t"
+            template.mkdir()
+            (template / "user-data.yaml").write_text("#cloud-config\n")
+            for keys, fault in ((described, False), ([*described, "BOX_NETWORK"], True)):
+                (template / "box.env").write_text("".join(f'{key}="{values.get(key, "x")}"\n' for key in keys))
+                rows = json.loads(box("templates", "--json", "--template-dir", directory).stdout)
+                found = [row["fault"] for row in rows if row["name"] == "t"]
+                self.assertEqual([text is not None for text in found], [fault], found)
+
+    def test_the_pages_are_sound(self):
+        for what in ("man", "man-env"):
+            done = subprocess.run(["man", "--warnings", "-l", "-"], input=box("generate", what).stdout, text=True,
+                                  capture_output=True, check=False, env={"PATH": "/usr/bin:/bin", "MANWIDTH": "100"})
+            self.assertEqual((done.returncode, done.stderr), (0, ""), what)
+
+
 class Suggestions(unittest.TestCase):
     """Whatever command an error, a remedy or a help text names must exist, with the flags that it names."""
 
@@ -280,6 +308,8 @@ class Completions(unittest.TestCase):
         self.assertEqual(self.bash("exec", "-i", ""), ["alpha", "beta"])
         self.assertEqual(self.bash("help", "ver"), ["version"])
         self.assertEqual(self.bash("firewall", "w"), ["watch"])
+        self.assertEqual(self.bash("snapshot", ""), ["alpha", "beta", "rm"])
+        self.assertEqual(self.bash("snapshot", "rm", ""), ["alpha", "beta"])
         self.assertEqual(self.bash("nonsense", ""), [])
         for name in commands():
             self.assertEqual(self.bash(*name.split(), "--"), sorted("--" + flag for flag in flags(name)), name)
