@@ -143,6 +143,25 @@ class Doors(Case):
         self.assertEqual((listeners(3000), doors(), get(3000)), ([], [], ""))
 
 
+    def test_goes_with_its_box_through_rename_and_does_not_come_back_by_restore(self):
+        LAB.must([harness.binary(), "snapshot", BOX, "before"], timeout=120)
+        self.expose(BOX, 3000)
+        LAB.must([harness.binary(), "snapshot", BOX, "within"], timeout=120)
+        self.expose(BOX, "--remove", 3000)
+        LAB.must([harness.binary(), "restore", BOX, "within", "--force"], timeout=120)
+        self.assertEqual((listeners(3000), doors()), ([], []))
+        self.expose(OTHER, 3000)
+        LAB.must([harness.binary(), "down", OTHER], timeout=120)
+        try:
+            LAB.must([harness.binary(), "rename", OTHER, "door-named"], timeout=120)
+            self.assertEqual([(door["box"], door["open"]) for door in doors()], [("door-named", False)])
+            self.assertEqual(listeners(3000), [])
+        finally:
+            LAB.run([harness.binary(), "rename", "door-named", OTHER], timeout=120)
+            LAB.must([harness.binary(), "start", OTHER], timeout=120)
+        self.assertEqual(len(listeners(3000)), 1)
+
+
 class Refusals(Case):
     def test_a_host_port_that_is_taken(self):
         self.expose(OTHER, 3000)
