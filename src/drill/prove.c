@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-enum { SLOTS = 12, CLAIM_MS = 4500, LAST_CALL_MS = 9000 };
+enum { SLOTS = 12, CLAIM_MS = 4500, LAST_CALL_MS = 8000 };
 
 struct proof {
     struct ground *ground;
