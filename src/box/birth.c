@@ -23,6 +23,8 @@
 #include <sys/random.h>
 
 #define START_BUDGET_MS 60000
+#define BUSY_BUDGET_MS  20000
+#define BUSY_PAUSE_MS   100
 #define AGENT_BUDGET_MS (3 * 60 * 1000)
 #define AGENT_SHARE     4
 
@@ -82,12 +84,38 @@ static bool lost_the_name(struct birth *birth, struct error *err)
     return true;
 }
 
+/* Another `new` of the name that comes too late holds the daemon's lock on it until it is refused: a start that falls into
+ * that moment is refused too. Nothing tells when the lock is free, so it is tried again. */
+static int request_start(struct birth *birth, struct error *err)
+{
+    int64_t deadline = clock_deadline(BUSY_BUDGET_MS);
+
+    while (true) {
+        CLEANUP(error_reset) struct error refusal = {0};
+        struct pollfd cancel = {.fd = cancel_fd(), .events = POLLIN};
+
+        if (instance_change_state(birth->client, birth->name, "start", -1, false, START_BUDGET_MS, birth->narrator,
+                                  &refusal) == 0) {
+            return 0;
+        }
+        if (refusal.code != ERR_REFUSED_BY_INCUS || !strstr(refusal.message, "is busy running") ||
+            clock_left(deadline) == 0) {
+            return error_move(err, &refusal);
+        }
+        (void)poll(&cancel, 1, BUSY_PAUSE_MS);
+        narrate_tick(birth->narrator);
+        if (cancel_check(err) < 0) {
+            return -1;
+        }
+    }
+}
+
 static int start(struct birth *birth, struct error *err)
 {
     const char *name = birth->name;
 
     narrate_step(birth->narrator, "starting it");
-    if (instance_change_state(birth->client, name, "start", -1, false, START_BUDGET_MS, birth->narrator, err) < 0) {
+    if (request_start(birth, err) < 0) {
         return error_wrap(err, "cannot start %s", name);
     }
     if (power_wait_armed(birth->client, name, err) < 0) {
