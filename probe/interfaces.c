@@ -1,5 +1,5 @@
 /* What this machine's stack says about itself: links, addresses, routes.
- * It only reads them; who the machine is, is in identity.c.
+ * It only reads them; who the machine is, is in whoami.c.
  */
 #include "subcommands.h"
 

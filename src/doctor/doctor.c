@@ -22,7 +22,7 @@ static void examine(struct client *client, const struct error *failure, const st
     struct setup_options setup = {.dns = getenv("BOX_DNS")};
     setup_look(client, &setup, &look.view);
     look_stack(&look);
-    look_resolver(&look);
+    look_stack_resolver(&look);
     look_host(&look);
     look_boxes(&look);
     setup_view_reset(&look.view);

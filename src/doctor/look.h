@@ -18,7 +18,7 @@ struct look {
 void look_stack(struct look *look);
 
 /* Who answers boxes: dnsmasq at the gateway, and the resolvers behind it. */
-void look_resolver(struct look *look);
+void look_stack_resolver(struct look *look);
 
 /* The host around the stack: who else claims the subnet, room on the pool, ids, clock, VMs, images. */
 void look_host(struct look *look);

@@ -119,7 +119,7 @@ void look_stack(struct look *look)
     look_ports(look);
 }
 
-void look_resolver(struct look *look)
+void look_stack_resolver(struct look *look)
 {
     CLEANUP(error_reset) struct error failure = {0};
     int code = 0;
