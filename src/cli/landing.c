@@ -44,7 +44,7 @@ static const char enter_script[] =
 
 /* As the user: what the profiles set (PATH above all) counts, what they print does not, and whatever they do (exit,
  * a syntax error, set -e) the command runs. 3, 4 and 5 keep the streams meanwhile. Debian's /etc/profile asks `id -u`
- * of a program each time: bash knows it, which saves a tenth of what all this costs. */
+ * and `run-parts` of programs each time: bash can tell by itself, which saves two processes. */
 static const char command_script[] =
     "cd \"$HOME\" 2>/dev/null || cd /\n"
     "unset OLDPWD container\n"
@@ -60,6 +60,12 @@ static const char command_script[] =
     "}\n"
     "refuse() { echo \"box: $2\" >&2; exit \"$1\"; }\n"
     "[ -z \"$EUID\" ] || id() { [ \"$*\" = -u ] && echo \"$EUID\" || command id \"$@\"; }\n"
+    "[ -z \"$BASH_VERSION\" ] || eval 'run-parts() {\n"
+    "    [ \"$1 $2\" = \"--list --regex\" ] && [ $# = 4 ] || { command run-parts \"$@\"; return; }\n"
+    "    local file\n"
+    "    for file in \"$4\"/*; do [[ ${file##*/} =~ $3 ]] && [ -f \"$file\" ] && echo \"$file\"; done\n"
+    "    return 0\n"
+    "}'\n"
     "profile() {\n"
     "    [ ! -r /etc/profile ] || . /etc/profile\n"
     "    if [ -n \"$BASH_VERSION\" ]; then\n"
