@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@
 #include <unistd.h>
 
 #define DISCARD_BUDGET (10 * 60 * 1000)
+#define RETRY_MS       1000
 #define GUARD_BUDGET   (60 * 60 * 1000) /* of a child that nobody waits for */
 
 struct export {
@@ -120,11 +122,15 @@ static int name_target(struct export *export, struct error *err)
     return 0;
 }
 
+static int discard(struct client *client, const struct export *export)
+{
+    return backup_discard(client, export->request->box->name, export->backup, DISCARD_BUDGET, NULL);
+}
+
 /* The child: waits for the parent's end. A byte says that all is done; silence that the parent was killed. */
 static void stand_guard(const struct export *export, int fd)
 {
     static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
-    CLEANUP(client_closep) struct client *client = NULL;
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     char byte;
 
@@ -142,8 +148,14 @@ static void stand_guard(const struct export *export, int fd)
     do {
         got = read(3, &byte, 1);
     } while (got < 0 && errno == EINTR);
-    if (got == 0 && client_open(&client, NULL) == 0) {
-        (void)backup_discard(client, export->request->box->name, export->backup, GUARD_BUDGET, NULL);
+    /* A daemon that restarts is back some seconds later: nothing tells when. */
+    for (int64_t deadline = clock_deadline(GUARD_BUDGET); got == 0 && clock_left(deadline) != 0;) {
+        CLEANUP(client_closep) struct client *client = NULL;
+
+        if (client_open(&client, NULL) == 0 && discard(client, export) == 0) {
+            return;
+        }
+        (void)poll(NULL, 0, RETRY_MS);
     }
 }
 
@@ -241,7 +253,9 @@ static void drop_backup(struct export *export)
     CLEANUP(error_reset) struct error cause = {0};
 
     cancel_mask(true);
-    if (backup_discard(export->client, export->request->box->name, export->backup, DISCARD_BUDGET, &cause) == 0) {
+    /* One that failed for a connection that broke may do over the next one. */
+    if (discard(export->client, export) == 0 ||
+        backup_discard(export->client, export->request->box->name, export->backup, DISCARD_BUDGET, &cause) == 0) {
         dismiss_guard(export);
     } else {
         narrate_warn(export->narrator, "the daemon's own copy is not dropped yet: %s. A child goes on trying, and "
