@@ -141,7 +141,7 @@ static const struct option_row options[] = {
     {.name = "pool-size",
      .kind = OPTION_TEXT,
      .value = "SIZE",
-     .help = "size of the pool's file where the pool has to be made (default: by free disk)"},
+     .help = "size of the pool's file; one that is there grows to it (default: by free disk)"},
     {0},
 };
 

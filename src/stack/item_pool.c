@@ -1,6 +1,6 @@
 /* The storage pool, on btrfs by intent: there a clone or a snapshot shares its blocks, elsewhere it is a full copy.
  * An existing pool is taken as it is, and named where it is a slow one.
- * Not for growing it. */
+ * Not for what lies on it. */
 #include "base/memory.h"
 #include "base/text.h"
 #include "incus/image.h"
@@ -49,6 +49,44 @@ static int can_btrfs(struct stack *stack, bool *ret_can, struct error *err)
     return 0;
 }
 
+/* "2147483648B", "2GiB", as the daemon's configuration has sizes; 0 where it is none. */
+static uint64_t parse_size(const char *text)
+{
+    static const struct {
+        const char *unit;
+        uint64_t bytes;
+    } units[] = {{"KiB", 1ULL << 10}, {"MiB", 1ULL << 20},   {"GiB", 1ULL << 30}, {"TiB", 1ULL << 40},
+                 {"GB", 1000000000},  {"TB", 1000000000000}, {"MB", 1000000},     {"B", 1}};
+    for (size_t i = 0; text != NULL && i < ARRAY_LENGTH(units); i++) {
+        uint64_t number;
+        if (text_ends_with(text, units[i].unit)) {
+            CLEANUP(freep) char *digits = xstrndup(text, strlen(text) - strlen(units[i].unit));
+            return text_parse_number(digits, 1, UINT64_MAX / units[i].bytes, &number) ? number * units[i].bytes : 0;
+        }
+    }
+    return 0;
+}
+
+/* Only a loop file of the daemon's own can grow; nothing shrinks. */
+static void judge_size(struct stack *stack, const json_t *pool, json_t *changes)
+{
+    const json_t *config = json_object_get(pool, "config");
+    const char *live = json_text(config, "size"), *source = json_text(config, "source");
+    uint64_t size = parse_size(live), want = stack->pool_size / 512 * 512;
+    CLEANUP(freep) char *text = xasprintf("%" PRIu64 "B", want);
+    if (want == 0 || want == size) {
+        return;
+    }
+    if (size == 0 || source == NULL || !text_ends_with(source, ".img")) {
+        argv_push(&stack->notes, "the pool " STACK_POOL " lies on no file of the daemon's: --pool-size does not change it");
+    } else if (want < size) {
+        argv_push_format(&stack->notes, "the pool " STACK_POOL " has %.1f GiB and is never made smaller",
+                         (double)size / (double)GIBIBYTE);
+    } else {
+        table_change(changes, NAME, "size", live, text, "");
+    }
+}
+
 static int judge(struct stack *stack, json_t *changes, struct error *err)
 {
     CLEANUP(json_freep) json_t *pool = NULL;
@@ -64,6 +102,7 @@ static int judge(struct stack *stack, json_t *changes, struct error *err)
         table_change(changes, NAME, "pool", "half made", "btrfs", "boxes have no disk");
         return 0;
     }
+    judge_size(stack, pool, changes);
     const char *driver = json_text(pool, "driver");
     if (!text_equal(driver, "btrfs") && !text_equal(driver, "zfs")) {
         argv_push_format(&stack->notes,
@@ -74,11 +113,24 @@ static int judge(struct stack *stack, json_t *changes, struct error *err)
     return 0;
 }
 
+static int grow(struct stack *stack, const json_t *change, struct narrator *narrator, struct error *err)
+{
+    CLEANUP(json_freep) json_t *body = json_pack("{s:{s:s}}", "config", "size", json_text(change, "want"));
+    if (client_request(stack->client, "PATCH", PATH, body, NULL, err) < 0) {
+        return error_wrap(err, "cannot grow the pool " STACK_POOL);
+    }
+    narrate_note(narrator, "the pool " STACK_POOL " may now take %.1f GiB", (double)stack->pool_size / (double)GIBIBYTE);
+    return 0;
+}
+
 static int converge(struct stack *stack, const json_t *changes, struct narrator *narrator, struct error *err)
 {
     bool btrfs = false;
     CLEANUP(json_freep) json_t *pool = NULL;
-    (void)changes;
+    const json_t *first = json_array_get(changes, 0);
+    if (text_equal(json_text(first, "item"), "size")) {
+        return grow(stack, first, narrator, err);
+    }
     int found = table_get(stack, PATH, &pool, err);
     if (found < 0) {
         return -1;

@@ -246,6 +246,9 @@ DAMAGES = [
     ("forwarding off", [["sysctl", "-qw", "net.ipv4.ip_forward=0"]], [("forwarding", "ip_forward")]),
     ("forwarding off for boxes", [["sysctl", "-qw", "net.ipv4.conf.boxnet.forwarding=0"]],
      [("forwarding", "forwarding of boxnet")]),
+    ("another firewall drops", nft("add table ip filter; add chain ip filter FORWARD "
+                                   "{ type filter hook forward priority 0; policy drop; }"),
+     [("other firewalls", "chain FORWARD of ip filter")]),
     ("a table gone", nft("delete", "table", "arp", "box"), [("nft tables box", "rules")]),
     ("a rule gone", nft("flush", "chain", "inet", "box", "forward"), [("nft tables box", "rules")]),
     ("a rule too many", nft("insert", "rule", "inet", "box", "input", "accept"), [("nft tables box", "rules")]),
@@ -307,6 +310,19 @@ class Damage(unittest.TestCase):
         self.assertEqual(dry_run(), [("watcher", "process")])
         setup()
         self.assertEqual(dry_run(), [])
+
+
+class Pool(unittest.TestCase):
+    def test_grows_and_never_shrinks(self):
+        bare()
+        setup()
+        grown = LAB.box("setup-host", "--pool-size", "3GiB", "--json", timeout=120)
+        self.assertEqual([change["item"] for change in json.loads(grown.stdout)["changes"]], ["size"], grown.stderr)
+        self.assertGreater(LAB.query("/1.0/storage-pools/default/resources")["space"]["total"], 2.9 * 2 ** 30)
+        smaller = LAB.box("setup-host", "--pool-size", "1GiB", timeout=120)
+        self.assertEqual(smaller.returncode, 0, smaller.stderr)
+        self.assertIn("never made smaller", smaller.stderr)
+        self.assertGreater(LAB.query("/1.0/storage-pools/default/resources")["space"]["total"], 2.9 * 2 ** 30)
 
 
 class Refusals(unittest.TestCase):
