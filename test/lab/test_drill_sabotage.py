@@ -103,7 +103,7 @@ class Sabotage(unittest.TestCase):
         seconds = time.monotonic() - began
         print("\n  %s (%.0f s)\n    %s" % (name, seconds, drilling.describe(report, *broken, *held).replace("\n", "\n    ")), flush=True)
         caught = all(found[id] == "BROKEN" for id in broken) and all(found[id] == "HOLDS" for id in held)
-        log(sabotage=name, caught=caught, seconds=round(seconds), held=held,
+        log(sabotage=name, incus=report["host"]["incus"], caught=caught, seconds=round(seconds), held=held,
             evidence={c["id"]: [c["verdict"], c["reason"]] for c in report["claims"] if c["id"] in broken})
         message = "%s:\n%s" % (name, drilling.describe(report, *broken, *held))
         self.assertEqual({id: "BROKEN" for id in broken}, {id: found[id] for id in broken}, message)
@@ -132,7 +132,7 @@ class Clean(unittest.TestCase):
             found = drilling.verdicts(report)
             broken = [id for id, verdict in found.items() if verdict == "BROKEN"]
             print("\n  clean run %d of %d: %s, %.0f s" % (number + 1, CLEAN_RUNS, report["counts"], report["seconds"]), flush=True)
-            log(clean=number + 1, counts=report["counts"], seconds=round(report["seconds"]), broken=broken)
+            log(clean=number + 1, incus=report["host"]["incus"], counts=report["counts"], seconds=round(report["seconds"]), broken=broken)
             self.assertEqual([], broken, drilling.describe(report, *broken))
 
 
