@@ -63,6 +63,7 @@ SERVICES = {"http": 80, "tls_banner": 443, "dns": 53, "tcp_echo": 7, "udp_echo":
 
 # name, type, value, why
 NAMES = [
+    ("example.com", "A", WEB, "a public name that everybody knows"),
     ("web.example.com", "A", WEB, "the public web server"),
     ("web.example.com", "AAAA", WEB6, "the public web server"),
     ("web.example.com", "TXT", "served by the lab", "a text record"),

@@ -132,7 +132,9 @@ static void describe(struct buffer *text, const char *lead, const struct argv *i
 static int ask(struct context *context, const struct ground_plan *plan, struct error *err)
 {
     CLEANUP(buffer_reset) struct buffer text = {0};
-    describe(&text, plan->box_count == 1 ? "the box with all that is on its disk: " : "the boxes with all that is on their disks: ",
+    describe(&text,
+             plan->box_count == 1 ? "the box with all that is on its disk: "
+                                  : "the boxes with all that is on their disks: ",
              &plan->names);
     describe(&text, "what drills left: ", &plan->drills);
     describe(&text, "of this host: ", &plan->standing);

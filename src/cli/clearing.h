@@ -16,9 +16,9 @@ struct clearing {
 int clearing_run(struct context *context, const struct clearing *clearing, struct error *err);
 
 /* The option --yes, as both commands have it. */
-#define CLEARING_YES                                                                                                 \
-    {                                                                                                                \
-        .name = "yes", .kind = OPTION_FLAG, .letter = 'y', .help = "do not ask"                                      \
+#define CLEARING_YES                                                                                                   \
+    {                                                                                                                  \
+        .name = "yes", .kind = OPTION_FLAG, .letter = 'y', .help = "do not ask"                                        \
     }
 
 #endif

@@ -19,7 +19,8 @@ static void print_json(struct context *context, const struct findings *findings)
                                                      finding_word(finding->kind), "text", finding->text, "fix",
                                                      finding->kind == FINDING_OK ? NULL : finding->fix));
     }
-    CLEANUP(json_freep) json_t *value = json_pack("{s:b, s:o}", "healthy", finding_healthy(findings), "findings", array);
+    CLEANUP(json_freep)
+    json_t *value = json_pack("{s:b, s:o}", "healthy", finding_healthy(findings), "findings", array);
     context_print_json(context, value);
 }
 
@@ -45,7 +46,8 @@ static void conclude(struct context *context, const struct findings *findings)
     size_t broken = finding_count(findings, FINDING_BROKEN), missing = finding_count(findings, FINDING_NOT_SET_UP);
     size_t unseen = finding_count(findings, FINDING_UNSEEN);
     if (unseen > 0) {
-        narrate_warn(context->narrator, "%zu could not be seen%s", unseen, geteuid() != 0 ? ": sudo box doctor sees more" : "");
+        narrate_warn(context->narrator, "%zu could not be seen%s", unseen,
+                     geteuid() != 0 ? ": sudo box doctor sees more" : "");
     }
     if (broken > 0) {
         narrate_warn(context->narrator, "%zu broken: box doctor --fix repairs what is box's", broken);

@@ -61,8 +61,7 @@ int ask_dns(uint32_t server, const char *name, int64_t budget, int *ret_code, st
 {
     uint8_t packet[512];
     uint16_t id = 0;
-    struct sockaddr_in address = {
-        .sin_family = AF_INET, .sin_port = htons(DNS_PORT), .sin_addr.s_addr = htonl(server)};
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(DNS_PORT), .sin_addr.s_addr = htonl(server)};
     CLEANUP(fd_closep) int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (getrandom(&id, sizeof(id), 0) < 0) {
         id = 0x626f;

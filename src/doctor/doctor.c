@@ -1,7 +1,6 @@
 /* One examination of a host, and the repair of what is box's own.
- * A fact that is on its way (a service that restarts, a port that is being armed) is no damage: what the first look finds
- * has to be there at a second one.
- * Not for the looks themselves: look_*.c. */
+ * A fact that is on its way (a service that restarts, a port that is being armed) is no damage: what the first look
+ * finds has to be there at a second one. Not for the looks themselves: look_*.c. */
 #include "doctor/doctor.h"
 
 #include "base/cancel.h"
@@ -49,7 +48,8 @@ static int examine_twice(struct client *client, const struct error *failure, con
     return 0;
 }
 
-static int repair(struct client *client, const struct doctor_options *options, struct narrator *narrator, struct error *err)
+static int repair(struct client *client, const struct doctor_options *options, struct narrator *narrator,
+                  struct error *err)
 {
     CLEANUP(setup_report_reset) struct setup_report report = {0};
     CLEANUP(argv_reset) struct argv drills = {0};

@@ -21,9 +21,9 @@ struct doctor_options {
     int (*remove_leftovers)(struct client *client, struct narrator *narrator, struct error *err);
 };
 
-/* Looks, twice where the first look finds something that may only be on its way. `client` may be NULL, and then `failure`
- * says why. What is found is no error of this function: see findings_healthy(). It fails where a repair does, and on
- * Ctrl-C. */
+/* Looks, twice where the first look finds something that may only be on its way. `client` may be NULL, and then
+ * `failure` says why. What is found is no error of this function: see findings_healthy(). It fails where a repair does,
+ * and on Ctrl-C. */
 int doctor_run(struct client *client, const struct error *failure, const struct doctor_options *options,
                struct narrator *narrator, struct findings *ret_findings, struct error *err);
 

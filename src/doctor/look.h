@@ -4,8 +4,8 @@
 #include "doctor/doctor.h"
 #include "stack/setup.h"
 
-/* The parts of one examination, in the order in which they are run. Each appends to the findings and never fails: what it
- * cannot see is a finding too. */
+/* The parts of one examination, in the order in which they are run. Each appends to the findings and never fails: what
+ * it cannot see is a finding too. */
 struct look {
     struct client *client;       /* NULL: no daemon */
     const struct error *failure; /* why there is none */

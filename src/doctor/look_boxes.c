@@ -1,7 +1,6 @@
 /* The boxes: what is left behind or off the contract, and what each one that runs reaches by itself.
- * Each is asked in a process of its own, for one that hangs must not hold the others up; and what a guest says counts as an
- * exit status, never as text.
- * Not for proof: a guest may lie here. That is the drill. */
+ * Each is asked in a process of its own, for one that hangs must not hold the others up; and what a guest says counts
+ * as an exit status, never as text. Not for proof: a guest may lie here. That is the drill. */
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -26,7 +25,15 @@
 #define SIDE_BY_SIDE 6
 
 /* What the script in a box ends with. */
-enum verdict { REACHES = 0, HOLDS_GATEWAY = 40, MANY_ROUTES = 41, NO_ROUTE = 42, NO_NAMES = 43, NO_TOOLS = 44, NO_EXEC = 45 };
+enum verdict {
+    REACHES = 0,
+    HOLDS_GATEWAY = 40,
+    MANY_ROUTES = 41,
+    NO_ROUTE = 42,
+    NO_NAMES = 43,
+    NO_TOOLS = 44,
+    NO_EXEC = 45
+};
 
 /* $1 the gateway, $2 the first resolver. Every tool may be missing in an image that is not ours. */
 static const char script[] =
@@ -166,7 +173,8 @@ static void look_reach(struct look *look, struct box *const *boxes, size_t count
         tell(look, &asked[done], &reaching);
     }
     if (reaching == running) {
-        finding_add(&look->findings, FINDING_OK, "boxes", NULL, "%zu run, and reach the internet and resolve names", running);
+        finding_add(&look->findings, FINDING_OK, "boxes", NULL, "%zu run, and reach the internet and resolve names",
+                    running);
     }
 }
 

@@ -16,12 +16,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FULL_PERCENT  90
-#define STALE_DAYS    90
-#define DAY           (24 * 3600)
-#define BUILT_AFTER   1700000000 /* seconds; no host of ours has an earlier clock */
-#define IDS_CEILING   (1024 * 1024)
-#define GIBIBYTE      (1024.0 * 1024 * 1024)
+#define FULL_PERCENT 90
+#define STALE_DAYS   90
+#define DAY          (24 * 3600)
+#define BUILT_AFTER  1700000000 /* seconds; no host of ours has an earlier clock */
+#define IDS_CEILING  (1024 * 1024)
+#define GIBIBYTE     (1024.0 * 1024 * 1024)
 
 /* "a policy rule from 10.88.0.0/24" or "a route to X on DEV" into the command that takes it away. */
 static char *undo_claim(const char *owner)
@@ -38,7 +38,8 @@ static char *undo_claim(const char *owner)
         if (text_starts_with(owner, kinds[i].lead)) {
             const char *what = owner + strlen(kinds[i].lead), *on = strstr(what, " on ");
             CLEANUP(freep) char *subject = xstrndup(what, on != NULL ? (size_t)(on - what) : strlen(what));
-            return xasprintf("%s%s%s%s", kinds[i].command, subject, on != NULL ? " dev " : "", on != NULL ? on + 4 : "");
+            return xasprintf("%s%s%s%s", kinds[i].command, subject, on != NULL ? " dev " : "",
+                             on != NULL ? on + 4 : "");
         }
     }
     return NULL;
@@ -61,6 +62,13 @@ static void look_claims(struct look *look)
     }
     for (size_t i = 0; i < count; i++) {
         bool rule = text_starts_with(claims[i].owner, "a policy rule");
+        CLEANUP(freep)
+        char *address = text_starts_with(claims[i].owner, "a route to ")
+                            ? xasprintf("an address in %s", claims[i].owner + strlen("a route to "))
+                            : NULL;
+        if (address != NULL && argv_contains(&told, address)) {
+            continue; /* the kernel's own route to an address that is told already */
+        }
         if (!subnet_overlap(claims[i].subnet, look->view.subnet) || argv_contains(&told, claims[i].owner) ||
             (!rule && claims[i].subnet.prefix < look->view.subnet.prefix)) {
             continue;
@@ -99,8 +107,8 @@ static void look_space(struct look *look)
                 total / GIBIBYTE);
 }
 
-/* Unprivileged containers get their user ids from root's range. Where there is no file at all, the daemon has a range of
- * its own. */
+/* Unprivileged containers get their user ids from root's range. Where there is no file at all, the daemon has a range
+ * of its own. */
 static void look_ids(struct look *look)
 {
     static const char *const files[] = {"/etc/subuid", "/etc/subgid"};
@@ -137,10 +145,11 @@ static void look_machines(struct look *look)
         return;
     }
     finding_add(&look->findings, FINDING_OK, "machines", NULL, "%s",
-                server.drives_vms                ? "boxes are VMs here"
-                : access("/dev/kvm", F_OK) == 0 ? "boxes are containers here: the daemon drives no VMs, though there is "
-                                                   "/dev/kvm (packages qemu-system, module vhost_vsock)"
-                                                 : "boxes are containers here: this machine has no /dev/kvm");
+                server.drives_vms ? "boxes are VMs here"
+                : access("/dev/kvm", F_OK) == 0
+                    ? "boxes are containers here: the daemon drives no VMs, though there is "
+                      "/dev/kvm (packages qemu-system, module vhost_vsock)"
+                    : "boxes are containers here: this machine has no /dev/kvm");
 }
 
 static void look_images(struct look *look)

@@ -13,10 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SETUP    "sudo box setup-host"
-#define DNS_MS   1500
-#define PROBE    "box-doctor"  /* a name without a dot: dnsmasq answers it by itself, whatever lies behind */
-#define PUBLIC   "example.com" /* reserved for this kind of use: RFC 2606 */
+#define SETUP  "sudo box setup-host"
+#define DNS_MS 1500
+#define PROBE  "box-doctor"  /* a name without a dot: dnsmasq answers it by itself, whatever lies behind */
+#define PUBLIC "example.com" /* reserved for this kind of use: RFC 2606 */
 
 static void look_daemon(struct look *look)
 {
@@ -46,7 +46,8 @@ static void look_row(struct look *look, const json_t *row)
     const json_t *change;
     if (failure != NULL) {
         bool unseen = json_truth(row, "unseen");
-        finding_add(&look->findings, unseen ? FINDING_UNSEEN : FINDING_BROKEN, name, json_text(row, "remedy"), "%s", failure);
+        finding_add(&look->findings, unseen ? FINDING_UNSEEN : FINDING_BROKEN, name, json_text(row, "remedy"), "%s",
+                    failure);
         return;
     }
     json_array_foreach(json_object_get(row, "changes"), i, change)
@@ -55,7 +56,9 @@ static void look_row(struct look *look, const json_t *row)
         bool several = live != NULL && strchr(live, '\n') != NULL;
         bool told = live != NULL && !several && strlen(live) < 200;
         buffer_append_format(&text, "%s%s is %s", text.length > 0 ? "; " : "", json_text(change, "item"),
-                             told ? live : live == NULL ? "missing" : "another");
+                             told           ? live
+                             : live == NULL ? "missing"
+                                            : "another");
         if (want != NULL && live != NULL && strchr(want, '\n') == NULL && strlen(want) < 60) {
             buffer_append_format(&text, ", not %s", want);
         }
@@ -66,7 +69,8 @@ static void look_row(struct look *look, const json_t *row)
     if (text.length == 0) {
         finding_add(&look->findings, FINDING_OK, name, NULL, "as it must be");
     } else {
-        finding_add(&look->findings, look->view.is_set_up ? FINDING_BROKEN : FINDING_NOT_SET_UP, name, SETUP, "%s", text.data);
+        finding_add(&look->findings, look->view.is_set_up ? FINDING_BROKEN : FINDING_NOT_SET_UP, name, SETUP, "%s",
+                    text.data);
     }
 }
 
@@ -131,8 +135,8 @@ void look_stack_resolver(struct look *look)
     }
     subnet_format_address(look->view.gateway, gateway);
     if (ask_dns(look->view.gateway, PROBE, DNS_MS, &code, &failure) < 0) {
-        finding_add(&look->findings, FINDING_BROKEN, "resolver", SETUP, "nobody answers boxes' questions at %s: %s", gateway,
-                    failure.message);
+        finding_add(&look->findings, FINDING_BROKEN, "resolver", SETUP, "nobody answers boxes' questions at %s: %s",
+                    gateway, failure.message);
         return;
     }
     finding_add(&look->findings, FINDING_OK, "resolver", NULL, "dnsmasq answers at %s", gateway);

@@ -18,7 +18,8 @@ bool apt_exists(void)
 
 int apt_installed(const char *pattern, struct argv *ret_packages, struct error *err)
 {
-    const char *const argv[] = {"dpkg-query", "--show", "--showformat=${db:Status-Status} ${binary:Package}\\n", pattern, NULL};
+    const char *const argv[] = {"dpkg-query", "--show", "--showformat=${db:Status-Status} ${binary:Package}\\n",
+                                pattern, NULL};
     struct process_options options = {.budget = 30000};
     CLEANUP(process_result_reset) struct process_result result = {0};
     if (process_run(argv, &options, &result, err) < 0) {
@@ -42,8 +43,8 @@ static void tell(void *context, const char *line)
 int apt_get(const struct argv *arguments, struct narrator *narrator, struct error *err)
 {
     CLEANUP(argv_reset) struct argv argv = {0};
-    static const char *const head[] = {"env",  "DEBIAN_FRONTEND=noninteractive", "apt-get", "-y",
-                                       "-o",   "DPkg::Lock::Timeout=300",        NULL};
+    static const char *const head[] = {"env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-y",
+                                       "-o",  "DPkg::Lock::Timeout=300",        NULL};
     struct process_options options = {.budget = BUDGET_MS, .narrator = narrator, .line = tell, .context = narrator};
     argv_push_all(&argv, head);
     argv_push_all(&argv, (const char *const *)arguments->items);

@@ -75,8 +75,8 @@ static bool split_user(const char *path, char **ret_kind, char **ret_name, char 
     const char *name = strchr(kind, '/') + 1, *project = strstr(name, "?project=");
     *ret_kind = xstrndup(kind, (size_t)(name - 1 - kind));
     *ret_name = xstrndup(name, strcspn(name, "/?"));
-    *ret_project = project != NULL && !text_equal(project, "?project=default") ? xstrdup(project + strlen("?project="))
-                                                                               : NULL;
+    *ret_project =
+        project != NULL && !text_equal(project, "?project=default") ? xstrdup(project + strlen("?project=")) : NULL;
     return true;
 }
 
@@ -104,9 +104,9 @@ static int list_strangers(struct client *client, const char *path, const char *w
             (project == NULL && is_ours(kind, name, boxes))) {
             continue;
         }
-        CLEANUP(freep) char *line =
-            xasprintf("%.*s %s%s%s uses the %s", (int)strlen(kind) - 1, kind, name, project != NULL ? " of the project " : "",
-                      project != NULL ? project : "", what);
+        CLEANUP(freep)
+        char *line = xasprintf("%.*s %s%s%s uses the %s", (int)strlen(kind) - 1, kind, name,
+                               project != NULL ? " of the project " : "", project != NULL ? project : "", what);
         if (!argv_contains(ret_strangers, line)) {
             argv_push(ret_strangers, line);
         }

@@ -10,8 +10,8 @@
 /* Removing the stack of both generations of names, from the same tables that set-up converges. The client may be NULL
  * where no daemon is installed: then only what lies outside of it is looked at. All need root. */
 
-/* What stands now and dismantle_run() would take away: "network boxnet", "nft table inet box", ... `leaving` (may be NULL):
- * instances that go before it. */
+/* What stands now and dismantle_run() would take away: "network boxnet", "nft table inet box", ... `leaving` (may be
+ * NULL): instances that go before it. */
 int dismantle_list(struct client *client, enum stack_storage storage, const struct argv *leaving,
                    struct argv *ret_standing, struct error *err);
 

@@ -1,6 +1,6 @@
-/* The host forwards IPv4: without it no box reaches the internet. The daemon switches it on and never off; so this row does
- * it first, behind walls that stand, and notes that it was off, for the day the stack is removed.
- * Not for the parameters of boxnet itself: item_kernel.c. */
+/* The host forwards IPv4: without it no box reaches the internet. The daemon switches it on and never off; so this row
+ * does it first, behind walls that stand, and notes that it was off, for the day the stack is removed. Not for the
+ * parameters of boxnet itself: item_kernel.c. */
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/text.h"

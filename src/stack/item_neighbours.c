@@ -1,7 +1,7 @@
-/* Other firewalls on this host: Docker, UFW and their like drop what they do not know, and boxes then have no network for a
- * reason that nobody sees. Where a chain of theirs drops by default, boxnet is let through it; the walls stay what they
- * are, for an accept there ends nothing here. Each of our rules carries the comment "box".
- * Not for a firewall that rejects by a rule of its own: what a box then lacks is told by doctor's look into it. */
+/* Other firewalls on this host: Docker, UFW and their like drop what they do not know, and boxes then have no network
+ * for a reason that nobody sees. Where a chain of theirs drops by default, boxnet is let through it; the walls stay
+ * what they are, for an accept there ends nothing here. Each of our rules carries the comment "box". Not for a firewall
+ * that rejects by a rule of its own: what a box then lacks is told by doctor's look into it. */
 #include "base/buffer.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -47,7 +47,8 @@ static bool is_known(const char *table)
            text_equal(table, OLDER_NFT_TABLE) || text_equal(table, "incus");
 }
 
-/* From the text of "list chains": tables, chains in them, and a line "type filter hook forward priority ...; policy drop;".
+/* From the text of "list chains": tables, chains in them, and a line "type filter hook forward priority ...; policy
+ * drop;".
  */
 static struct chain *parse(char *listing, size_t *ret_count)
 {
@@ -125,7 +126,8 @@ static int judge(struct stack *stack, json_t *changes, struct error *err)
         CLEANUP(argv_reset) struct argv missing = {0};
         missing_passes(nft, &chains[i], &missing);
         if (missing.count > 0) {
-            CLEANUP(freep) char *item = xasprintf("chain %s of %s %s", chains[i].name, chains[i].family, chains[i].table);
+            CLEANUP(freep)
+            char *item = xasprintf("chain %s of %s %s", chains[i].name, chains[i].family, chains[i].table);
             table_change(changes, NAME, item, "drops " STACK_NETWORK, "lets " STACK_NETWORK " through",
                          text_equal(chains[i].hook, "forward") ? "boxes do not reach the internet"
                                                                : "boxes get no address and resolve nothing");
@@ -154,8 +156,9 @@ static int converge(struct stack *stack, const json_t *changes, struct narrator 
                                  target, missing.items[k]);
         }
         if (missing.count > 0) {
-            narrate_note(narrator, "the chain %s of %s %s now lets " STACK_NETWORK " through; its owner may forget that "
-                                   "when it is reloaded: box doctor tells",
+            narrate_note(narrator,
+                         "the chain %s of %s %s now lets " STACK_NETWORK " through; its owner may forget that "
+                         "when it is reloaded: box doctor tells",
                          target, chains[i].family, chains[i].table);
         }
     }

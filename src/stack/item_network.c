@@ -109,8 +109,8 @@ static int judge(struct stack *stack, json_t *changes, struct error *err)
     return 0;
 }
 
-/* A creation whose client died may leave the daemon's dnsmasq behind without a network: it holds the gateway's port, and
- * nobody ends it. */
+/* A creation whose client died may leave the daemon's dnsmasq behind without a network: it holds the gateway's port,
+ * and nobody ends it. */
 static int end_orphan(struct error *err)
 {
     pid_t orphan = procfs_find("dnsmasq", "--interface=" STACK_NETWORK);
@@ -128,7 +128,8 @@ static int create(struct stack *stack, const json_t *half, struct error *err)
         }
     }
     (void)json_object_set_new(config, TABLE_MARK, json_string("1"));
-    CLEANUP(json_freep) json_t *body = json_pack("{s:s, s:s, s:s, s:O}", "name", STACK_NETWORK, "type", "bridge", "description",
+    CLEANUP(json_freep)
+    json_t *body = json_pack("{s:s, s:s, s:s, s:O}", "name", STACK_NETWORK, "type", "bridge", "description",
                              "The network of boxes (made by box setup-host)", "config", config);
     if (half != NULL) {
         (void)client_request(stack->client, "DELETE", PATH, NULL, NULL, NULL); /* it may be too early: tried again */

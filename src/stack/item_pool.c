@@ -78,7 +78,8 @@ static void judge_size(struct stack *stack, const json_t *pool, json_t *changes)
         return;
     }
     if (size == 0 || source == NULL || !text_ends_with(source, ".img")) {
-        argv_push(&stack->notes, "the pool " STACK_POOL " lies on no file of the daemon's: --pool-size does not change it");
+        argv_push(&stack->notes,
+                  "the pool " STACK_POOL " lies on no file of the daemon's: --pool-size does not change it");
     } else if (want < size) {
         argv_push_format(&stack->notes, "the pool " STACK_POOL " has %.1f GiB and is never made smaller",
                          (double)size / (double)GIBIBYTE);
@@ -119,7 +120,8 @@ static int grow(struct stack *stack, const json_t *change, struct narrator *narr
     if (client_request(stack->client, "PATCH", PATH, body, NULL, err) < 0) {
         return error_wrap(err, "cannot grow the pool " STACK_POOL);
     }
-    narrate_note(narrator, "the pool " STACK_POOL " may now take %.1f GiB", (double)stack->pool_size / (double)GIBIBYTE);
+    narrate_note(narrator, "the pool " STACK_POOL " may now take %.1f GiB",
+                 (double)stack->pool_size / (double)GIBIBYTE);
     return 0;
 }
 
@@ -144,7 +146,8 @@ static int converge(struct stack *stack, const json_t *changes, struct narrator 
     }
     uint64_t size = choose_size(stack->pool_size);
     CLEANUP(freep) char *text = xasprintf("%" PRIu64 "B", size / 512 * 512);
-    CLEANUP(json_freep) json_t *body = json_pack("{s:s, s:s, s:{s:s}}", "name", STACK_POOL, "driver", btrfs ? "btrfs" : "dir", "config",
+    CLEANUP(json_freep)
+    json_t *body = json_pack("{s:s, s:s, s:{s:s}}", "name", STACK_POOL, "driver", btrfs ? "btrfs" : "dir", "config",
                              TABLE_MARK, "1");
     if (btrfs) {
         (void)json_object_set_new(json_object_get(body, "config"), "size", json_string(text));
@@ -231,8 +234,7 @@ static int remove_pool(struct stack *stack, struct narrator *narrator, struct er
     }
     for (size_t i = 0; i < images.count; i++) {
         CLEANUP(error_reset) struct error failure = {0};
-        if (image_delete(stack->client, images.items[i], &failure) < 0 &&
-            failure.code != ERR_NOT_FOUND) {
+        if (image_delete(stack->client, images.items[i], &failure) < 0 && failure.code != ERR_NOT_FOUND) {
             return error_move(err, &failure);
         }
     }

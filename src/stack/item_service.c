@@ -289,8 +289,9 @@ static int converge(struct stack *stack, const json_t *changes, struct narrator 
     return 0;
 }
 
-/* It goes with the network, but for a dnsmasq that the daemon lost track of; and the daemon leaves the tables behind that held its rules. Where they are empty now they serve
- * nobody, and the daemon makes them anew when it needs them. */
+/* It goes with the network, but for a dnsmasq that the daemon lost track of; and the daemon leaves the tables behind
+ * that held its rules. Where they are empty now they serve nobody, and the daemon makes them anew when it needs them.
+ */
 static int remove_service(struct stack *stack, struct narrator *narrator, struct error *err)
 {
     static const char *const families[] = {"inet", "bridge"};

@@ -233,7 +233,8 @@ int setup_run(struct client *client, const struct setup_options *options, struct
 {
     CLEANUP(freep) char *program = options->program != NULL ? xstrdup(options->program) : own_program();
     CLEANUP(json_freep) json_t *changes = json_array();
-    CLEANUP(stack_reset) struct stack stack = {
+    CLEANUP(stack_reset)
+    struct stack stack = {
         .client = client,
         .pool_size = options->pool_size,
         .program = program,

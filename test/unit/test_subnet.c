@@ -117,6 +117,25 @@ static void a_pin_is_honoured_or_refused(void **state)
     assert_int_equal(subnet.prefix, 24);
 }
 
+static void only_addresses_of_the_internet_are_public(void **state)
+{
+    static const char *const special[] = {"0.0.0.0",     "10.0.0.1",      "100.64.0.1",   "100.127.255.255", "127.0.0.53",
+                                          "169.254.1.1", "172.31.255.1",  "192.0.2.1",    "192.168.50.1",    "198.19.255.255",
+                                          "224.0.0.1",   "240.0.0.1",     "203.0.113.9",  "255.255.255.255"};
+    static const char *const open[] = {"1.1.1.1", "8.8.8.8", "100.128.0.1", "172.32.0.1", "192.0.1.1", "198.20.0.1", "223.255.255.255"};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(special); i++) {
+        uint32_t address = 0;
+        assert_true(subnet_parse_address(special[i], &address));
+        assert_false(subnet_is_public(address));
+    }
+    for (size_t i = 0; i < ARRAY_LENGTH(open); i++) {
+        uint32_t address = 0;
+        assert_true(subnet_parse_address(open[i], &address));
+        assert_true(subnet_is_public(address));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -126,6 +145,7 @@ int main(void)
         cmocka_unit_test(the_first_free_subnet_is_picked),
         cmocka_unit_test(a_host_without_a_free_subnet_is_told),
         cmocka_unit_test(a_pin_is_honoured_or_refused),
+        cmocka_unit_test(only_addresses_of_the_internet_are_public),
     };
     return cmocka_run_group_tests_name("subnet", tests, NULL, NULL);
 }
