@@ -2,11 +2,14 @@
  * Not for what a host must carry: src/stack/table.c. */
 #include "base/memory.h"
 #include "base/text.h"
+#include "box/provision.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "incus/daemon.h"
 #include "stack/setup.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #define UNKNOWN_SIZE "\"%s\" is no size; it looks like 20GiB"
 
@@ -118,6 +121,26 @@ static void report_result(struct context *context, const struct setup_report *re
     }
 }
 
+/* Where there is no daemon at all. A dry run only tells. */
+static int ensure_daemon(struct context *context, bool dry_run, struct error *err)
+{
+    CLEANUP(provision_reset) struct provision provision = {0};
+    if (daemon_is_installed()) {
+        return 0;
+    }
+    if (provision_plan("/etc/os-release", access("/dev/kvm", F_OK) == 0, &provision, err) < 0) {
+        return -1;
+    }
+    if (dry_run) {
+        CLEANUP(freep) char *packages = argv_join(&provision.packages, " ");
+        (void)error_set(err, ERR_NO_DAEMON, "Incus is not installed: nothing more can be compared");
+        return error_remedy(err, "box setup-host installs it: %s%s%s", packages,
+                            provision.backports != NULL ? ", from " : "",
+                            provision.backports != NULL ? provision.backports : "");
+    }
+    return provision_install(&provision, context->narrator, err);
+}
+
 static int run(struct context *context, struct error *err)
 {
     CLEANUP(setup_report_reset) struct setup_report report = {0};
@@ -128,7 +151,8 @@ static int run(struct context *context, struct error *err)
         .subnet = getenv("BOX_SUBNET"),
         .dns = getenv("BOX_DNS"),
     };
-    if ((size != NULL && parse_size(size, &options.pool_size, err) < 0) || context_client(context, &client, err) < 0 ||
+    if ((size != NULL && parse_size(size, &options.pool_size, err) < 0) ||
+        ensure_daemon(context, options.dry_run, err) < 0 || context_client(context, &client, err) < 0 ||
         setup_run(client, &options, context->narrator, &report, err) < 0) {
         return -1;
     }
@@ -154,6 +178,9 @@ const struct command command_setup_host = {
             "what differs from what boxes need. The walls are laid first. A second run\n"
             "changes nothing and says so; a run that was interrupted is finished by the\n"
             "next one.\n"
+            "\n"
+            "Where Incus is missing it is installed: on Debian 12 (from its backports) and\n"
+            "13, and on Ubuntu 24.04; elsewhere the packages are named.\n"
             "\n"
             "BOX_SUBNET pins boxnet's subnet (10.88.0.0/24, else the first free one up to\n"
             "10.127.0.0/24, where it is unset). An existing boxnet keeps its own.\n"
