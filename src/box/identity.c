@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "box/recipe.h"
 #include "incus/call.h"
 #include "incus/exec.h"
 #include "incus/guestfile.h"
@@ -83,34 +84,45 @@ static int forget_key_module(struct client *client, const char *name, const char
     return 0;
 }
 
-/* Most images have a template by which the daemon writes it into a copy. */
-static int write_hostname(struct client *client, const char *name, const char *hostname, struct error *err)
+/* True where the daemon writes that file into a copy, by a template of the image. */
+static bool is_templated(const json_t *metadata, const char *path)
 {
-    CLEANUP(freep) char *path = call_path("instances", name, "/metadata");
-    CLEANUP(json_freep) json_t *metadata = NULL;
-    CLEANUP(freep) char *line = xasprintf("%s\n", hostname);
     json_t *when;
     size_t i;
 
-    if (client_get(client, path, &metadata, NULL) == 0) {
-        json_array_foreach(json_path(metadata, "templates", "/etc/hostname", "when", NULL), i, when) {
-            if (text_equal(json_string_value(when), "copy")) {
-                return 0;
-            }
+    json_array_foreach(json_path(metadata, "templates", path, "when", NULL), i, when) {
+        if (text_equal(json_string_value(when), "copy")) {
+            return true;
         }
     }
+    return false;
+}
+
+static int write_hostname(struct client *client, const char *name, const char *hostname, struct error *err)
+{
+    CLEANUP(freep) char *line = xasprintf("%s\n", hostname);
+
     return guestfile_write(client, name, "/etc/hostname", line, strlen(line), &root_file, err);
 }
 
 int identity_renew(struct client *client, const char *name, const char *hostname, const char *instance_id,
                    struct error *err)
 {
+    CLEANUP(freep) char *path = call_path("instances", name, "/metadata");
+    CLEANUP(json_freep) json_t *metadata = NULL;
+
+    /* The daemon keeps a helper for a stopped container's files and waits a second for it at the start: images of box's
+     * own do without. */
+    if (client_get(client, path, &metadata, NULL) == 0 && is_templated(metadata, RECIPE_COPIED) &&
+        is_templated(metadata, "/etc/machine-id") && is_templated(metadata, "/etc/hostname")) {
+        return 0;
+    }
     /* Empty and not absent: then systemd makes an id without taking this for a factory reset. The id of D-Bus, where it
      * is a file of its own, would be taken for it. */
     if (guestfile_write(client, name, "/etc/machine-id", "", 0, &root_file, err) < 0 ||
         guestfile_delete(client, name, "/var/lib/dbus/machine-id", err) < 0 ||
         drop_host_keys(client, name, err) < 0 || forget_key_module(client, name, instance_id, err) < 0 ||
-        write_hostname(client, name, hostname, err) < 0) {
+        (!is_templated(metadata, "/etc/hostname") && write_hostname(client, name, hostname, err) < 0)) {
         return error_wrap(err, "cannot give %s an identity of its own", name);
     }
     return 0;

@@ -95,6 +95,8 @@ static void stamp(const struct import *import, const json_t *instance, json_t *b
     (void)text_parse_number(former ? former : "", 0, 1000000, &count);
     CLEANUP(freep) char *number = xasprintf("%llu", (unsigned long long)count + 1);
 
+    /* As if it were a copy: then the image's templates give it an identity of its own. */
+    reduce_set(body, "volatile.apply_template", "copy");
     reduce_set(body, TAG_KEY, "1");
     reduce_set(body, TAG_STATE, TAG_STATE_MINTING);
     reduce_set(body, TAG_REASON, NULL);
@@ -167,11 +169,13 @@ static int become_a_box(struct import *import, struct error *err)
     if (request->artifact->vm) {
         narrate_warn(import->narrator, "a VM's disk cannot be changed from outside: %s starts with the machine-id and SSH "
                                        "host keys of its source; its MAC and address are its own", request->name);
-    } else if (identity_renew(import->client, import->temporary, request->name, instance_id, err) < 0) {
-        return -1;
     }
+    /* Still marked as incomplete. First the name: the daemon looks for what it keeps open of a container by that. */
     if (instance_rename(import->client, import->temporary, request->name, err) < 0) {
         return error_wrap(err, "cannot name it %s", request->name);
+    }
+    if (!request->artifact->vm && identity_renew(import->client, request->name, request->name, instance_id, err) < 0) {
+        return -1;
     }
     return instance_patch(import->client, request->name, done, err);
 }

@@ -77,6 +77,21 @@ static const struct recipe_entry trixie_entries[] = {
      "no_ssh_fingerprints: true\n"
      "ssh_quiet_keygen: true\n"
      "locale: false\n"},
+    /* A copy (the daemon writes the file, by a template below) drops its source's host keys before anything can use them,
+     * and cloud-init's note that it made some: it then makes new ones, and runs nothing else again. */
+    {RECIPE_FILE, "etc/systemd/system/box-copied.service",
+     "[Unit]\n"
+     "Description=Let a copy make host keys of its own\n"
+     "DefaultDependencies=no\n"
+     "ConditionPathExists=/etc/box-copied\n"
+     "After=local-fs.target\n"
+     "Before=cloud-init-local.service sysinit.target\n"
+     "\n"
+     "[Service]\n"
+     "Type=oneshot\n"
+     "ExecStart=/bin/sh -c 'rm -f /etc/ssh/ssh_host_* /var/lib/cloud/instances/*/sem/config_ssh /etc/box-copied'\n"},
+    {RECIPE_LINK, "etc/systemd/system/sysinit.target.wants/box-copied.service",
+     "/etc/systemd/system/box-copied.service"},
     {RECIPE_MASK, "ssh.service"},
     {RECIPE_MASK, "ssh.socket"},
     {RECIPE_MASK, "sshd-keygen.service"},
@@ -106,6 +121,12 @@ static const struct recipe_template trixie_templates[] = {
     {"/var/lib/cloud/seed/nocloud-net/meta-data", "meta-data.tpl", "create, copy, rename",
      "instance-id: {{ config_get(\"user.box.instance-id\", container.name) }}\n"
      "local-hostname: {{ container.name }}\n"},
+    /* A copy is another machine before it boots (identity.c knows by the last of these that it need not see to that: files
+     * of a stopped container cost a second). */
+    {"/etc/machine-id", "empty.tpl", "copy", ""},
+    {"/etc/ssh/ssh_host_ed25519_key", "empty.tpl", "copy", ""},
+    {"/etc/ssh/ssh_host_ecdsa_key", "empty.tpl", "copy", ""},
+    {RECIPE_COPIED, "copied.tpl", "copy", "{{ container.name }}\n"},
     {"/var/lib/cloud/seed/nocloud-net/user-data", "user-data.tpl", "create, copy",
      /* Incus hands a value on without the line ends at its end: they are put back by letters (mintbody.c). */
      "{{ config_get(\"cloud-init.user-data\", properties.default) }}"

@@ -29,6 +29,9 @@ struct recipe_template {
     const char *text;
 };
 
+/* The template by which an image of box's gives a copy an identity of its own. */
+#define RECIPE_COPIED "/etc/box-copied"
+
 /* The partitions of a VM's disk are found by their labels. */
 #define RECIPE_ROOT_LABEL "box-root"
 #define RECIPE_ESP_LABEL  "box-esp"
