@@ -31,6 +31,7 @@
 #define WORK_PREFIX     ".build-"
 #define BUILD_BUDGET_MS (30 * 60 * 1000)
 #define KEY_DIGITS      12
+#define KEPT_S          (14 * 24 * 60 * 60) /* for another box or another mirror on this machine, which wants it again */
 
 static const struct {
     const char *program, *package;
@@ -197,7 +198,7 @@ static bool find_cached(struct imagebuild *image)
     return true;
 }
 
-/* Whoever holds the lock may remove what is left in the way: a build that was killed, images of older recipes. */
+/* Whoever holds the lock may remove what is left in the way: a build that was killed, old images of other recipes. */
 static void sweep(const struct imagebuild *image, bool older_too)
 {
     CLEANUP(freep) char *stem = xstrdup(image->rootfs_path);
@@ -217,8 +218,11 @@ static void sweep(const struct imagebuild *image, bool older_too)
 
     if (glob(pattern, 0, NULL, &found) == 0) {
         for (size_t i = 0; i < found.gl_pathc; i++) {
+            struct stat status;
+
             if (!text_equal(found.gl_pathv[i], image->metadata_path) &&
-                !text_equal(found.gl_pathv[i], image->rootfs_path)) {
+                !text_equal(found.gl_pathv[i], image->rootfs_path) && stat(found.gl_pathv[i], &status) == 0 &&
+                time(NULL) - status.st_mtime > KEPT_S) {
                 (void)unlink(found.gl_pathv[i]);
             }
         }

@@ -351,8 +351,8 @@ class Broken(Templates):
             self.assertNotIn("user.box.state", row["config"], (name, done.stderr))
         elif row:
             self.assertEqual(row["config"].get("user.box"), "1", (name, done.stderr))
-            # Complete after all: only its last request's answer was lost, with the daemon or with the command itself.
-            complete = action in ("stop", "killed") and "user.box.uid" in row["config"]
+            # Complete after all: only what came after its last change was lost, with the daemon or with the command itself.
+            complete = action in ("stop", "kill", "killed") and "user.box.uid" in row["config"]
             states = ("minting", "failed", None) if complete else ("minting", "failed")
             self.assertIn(row["config"].get("user.box.state"), states, (name, done.stderr))
         if action not in ("kill", "killed") and done.returncode != 0:
