@@ -43,7 +43,7 @@ class Templates(unittest.TestCase):
         self.assertEqual((blank["image"], blank["user"], blank["fault"], blank["require_vm"]), ("debian/13", "dev", None, False))
         self.assertRegex(blank["digest"], "^[0-9a-f]{64}$")
         done = self.box("templates")
-        self.assertRegex(done.stdout, r"(?m)^TEMPLATE +IMAGE +USER +NEEDS +DESCRIPTION +DIRECTORY$")
+        self.assertRegex(done.stdout, r"(?m)^TEMPLATE +IMAGE +USER +NEEDS +MINT +DESCRIPTION +DIRECTORY$")
         self.assertRegex(done.stdout, r"(?m)^blank +debian/13 +dev +\d+ CPU, ")
 
     def test_the_shape_stays(self):
