@@ -5,6 +5,7 @@
     with relayed.Relay(LAB, at=2, action="cut") as relay:  # see relay.py for the actions
         relay.box("rm", "--force", "a")
 """
+import os
 import tempfile
 from pathlib import Path
 
@@ -48,6 +49,13 @@ def count(lab, *arguments):
         if done.returncode != 0:
             raise RuntimeError(done.stdout + done.stderr)
         return len(relay.requests())
+
+
+def rounds(count, *actions):
+    """(action, k) for each spoiled run: each request once with the actions in turn; with $BOX_ALL each request with each."""
+    if os.environ.get("BOX_ALL"):
+        return [(action, k) for action in actions for k in range(1, count + 1)]
+    return [(actions[k % len(actions)], k) for k in range(1, count + 1)]
 
 
 def set_up(lab):

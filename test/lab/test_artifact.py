@@ -138,16 +138,15 @@ class Exporting(unittest.TestCase):
 
     def test_every_request_spoiled(self):
         count = relayed.count(LAB, "export", "art-s", self.path)
-        for action in ("cut", "killed"):
-            for k in range(1, count + 1):
-                self.path.unlink(missing_ok=True)
-                with relayed.Relay(LAB, k, action) as relay:
-                    relay.box("export", "art-s", self.path)
-                    self.wait_for_no_backup((action, k))
-                if self.path.exists():
-                    self.assertGreater(self.path.stat().st_size, 100000, (action, k))
-                export(self.path)
-                self.assertEqual(backups(), [], (action, k))
+        for action, k in relayed.rounds(count, "cut", "killed"):
+            self.path.unlink(missing_ok=True)
+            with relayed.Relay(LAB, k, action) as relay:
+                relay.box("export", "art-s", self.path)
+                self.wait_for_no_backup((action, k))
+            if self.path.exists():
+                self.assertGreater(self.path.stat().st_size, 100000, (action, k))
+            export(self.path)
+            self.assertEqual(backups(), [], (action, k))
 
 
 class Importing(unittest.TestCase):
@@ -209,23 +208,22 @@ class Importing(unittest.TestCase):
     def test_every_request_spoiled(self):
         count = relayed.count(LAB, "import", self.path, "--name", "art-i")
         LAB.remove_boxes("art-i")
-        for action in ("cut", "lose", "killed"):
-            for k in range(1, count + 1):
-                with relayed.Relay(LAB, k, action) as relay:
-                    done = relay.box("import", self.path, "--name", "art-i")
-                for name, row in instances().items():
-                    self.assertEqual(row["config"].get("user.box"), "1", (action, k, name))
-                    self.assertEqual(row["status"], "Stopped", (action, k, name))
-                    if name.startswith("box-import-"):
-                        self.assertEqual(action, "killed", (k, done.stderr))
-                        self.assertRegex(LAB.box("list").stdout, name + " .*incomplete")
-                        self.assertEqual(LAB.box("rm", "-f", name).returncode, 0)
-                    elif name == "art-i" and done.returncode == 0:
-                        self.assertNotIn("user.box.state", row["config"])
-                LAB.remove_boxes("art-i")
-                again = LAB.box("import", self.path, "--name", "art-i")
-                self.assertEqual(again.returncode, 0, (action, k, again.stderr))
-                LAB.remove_boxes("art-i")
+        for action, k in relayed.rounds(count, "cut", "lose", "killed"):
+            with relayed.Relay(LAB, k, action) as relay:
+                done = relay.box("import", self.path, "--name", "art-i")
+            for name, row in instances().items():
+                self.assertEqual(row["config"].get("user.box"), "1", (action, k, name))
+                self.assertEqual(row["status"], "Stopped", (action, k, name))
+                if name.startswith("box-import-"):
+                    self.assertEqual(action, "killed", (k, done.stderr))
+                    self.assertRegex(LAB.box("list").stdout, name + " .*incomplete")
+                    self.assertEqual(LAB.box("rm", "-f", name).returncode, 0)
+                elif name == "art-i" and done.returncode == 0:
+                    self.assertNotIn("user.box.state", row["config"])
+            LAB.remove_boxes("art-i")
+            again = LAB.box("import", self.path, "--name", "art-i")
+            self.assertEqual(again.returncode, 0, (action, k, again.stderr))
+            LAB.remove_boxes("art-i")
 
 
 class Hostile(unittest.TestCase):

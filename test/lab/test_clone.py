@@ -137,13 +137,13 @@ class Contract(unittest.TestCase):
 class Broken(unittest.TestCase):
     """Every request of a copy spoiled in turn: no instance without a tag, none that looks complete, and the retry works."""
 
-    def spoil(self, action):
+    def test_every_request_spoiled(self):
         BOXES.make("cl-s")
         self.addCleanup(LAB.remove_boxes, PREFIX)
         count = relayed.count(LAB, "new", "cl-x", "--from", "cl-s")
         LAB.remove_boxes("cl-x")
         self.assertGreater(count, 8)
-        for k in range(1, count + 1):
+        for action, k in relayed.rounds(count, "cut", "killed"):
             with relayed.Relay(LAB, k, action) as relay:
                 done = relay.box("new", "cl-x", "--from", "cl-s")
             left = instances().get("cl-x")
@@ -157,12 +157,6 @@ class Broken(unittest.TestCase):
             again = LAB.box("new", "cl-x", "--from", "cl-s")
             self.assertEqual(again.returncode, 0, (k, again.stderr))
             LAB.remove_boxes("cl-x")
-
-    def test_cut(self):
-        self.spoil("cut")
-
-    def test_killed_behind(self):
-        self.spoil("killed")
 
 
 class Identity(unittest.TestCase):
