@@ -26,7 +26,8 @@
 #define MEMBERS_CEILING    20000000
 #define BLOCK              (256 * 1024)
 
-/* The functions of libarchive that are called here, loaded on first use. Filters that run programs are not among them. */
+/* The functions of libarchive that are called here, loaded on first use. Filters that run programs are not among them.
+ */
 struct library_table {
     struct archive *(*read_new)(void);
     int (*filter_gzip)(struct archive *archive);
@@ -90,7 +91,8 @@ static bool is_plain(const char *path)
     for (const char *at = path; *at;) {
         size_t length = strcspn(at, "/");
 
-        if ((length == 0 && at[length]) || (length == 1 && at[0] == '.') || (length == 2 && strncmp(at, "..", 2) == 0)) {
+        if ((length == 0 && at[length]) || (length == 1 && at[0] == '.') ||
+            (length == 2 && strncmp(at, "..", 2) == 0)) {
             return false;
         }
         at += length;
@@ -99,10 +101,12 @@ static bool is_plain(const char *path)
     return *path && *path != '/' && strlen(path) <= PATH_CEILING;
 }
 
-/* The length of "backup/container/" or "backup/snapshots/LABEL/" (a VM's likewise) where the path is below one; else 0. */
+/* The length of "backup/container/" or "backup/snapshots/LABEL/" (a VM's likewise) where the path is below one; else 0.
+ */
 static size_t volume_prefix(const char *path)
 {
-    static const char *const single[] = {"backup/container/", "backup/virtual-machine/", "backup/virtual-machine-config/"};
+    static const char *const single[] = {"backup/container/", "backup/virtual-machine/",
+                                         "backup/virtual-machine-config/"};
     static const char *const several[] = {"backup/snapshots/", "backup/virtual-machine-snapshots/"};
 
     for (size_t i = 0; i < ARRAY_LENGTH(single); i++) {
@@ -120,7 +124,8 @@ static size_t volume_prefix(const char *path)
     return 0;
 }
 
-/* True where the path is strictly below the root file system of a volume, whose prefix is `*ret_length` long with it. */
+/* True where the path is strictly below the root file system of a volume, whose prefix is `*ret_length` long with it.
+ */
 static bool below_rootfs(const char *path, size_t *ret_length)
 {
     size_t prefix = volume_prefix(path);
@@ -136,7 +141,8 @@ static bool below_rootfs(const char *path, size_t *ret_length)
 static bool is_harmless_device(unsigned device_major, unsigned device_minor)
 {
     return (device_major == 0 && device_minor == 0) ||
-           (device_major == 1 && (device_minor == 3 || device_minor == 5 || (device_minor >= 7 && device_minor <= 9))) ||
+           (device_major == 1 &&
+            (device_minor == 3 || device_minor == 5 || (device_minor >= 7 && device_minor <= 9))) ||
            (device_major == 5 && device_minor <= 2);
 }
 
@@ -152,9 +158,8 @@ bool artifact_allows(const char *path, enum artifact_kind kind, const char *link
     } else if (kind == ARTIFACT_BLOCK_DEVICE ||
                (kind == ARTIFACT_CHARACTER_DEVICE && (!inside || !is_harmless_device(device_major, device_minor)))) {
         *ret_why = "it is a device of the host";
-    } else if (kind == ARTIFACT_HARDLINK &&
-               (!inside || !link || !is_plain(link) || !below_rootfs(link, &link_root) || link_root != root ||
-                strncmp(link, path, root) != 0)) {
+    } else if (kind == ARTIFACT_HARDLINK && (!inside || !link || !is_plain(link) || !below_rootfs(link, &link_root) ||
+                                             link_root != root || strncmp(link, path, root) != 0)) {
         *ret_why = "it is a hard link out of the root file system";
     } else if (kind == ARTIFACT_SYMLINK && !inside) {
         *ret_why = "it is a symbolic link outside of the root file system";
@@ -173,13 +178,20 @@ static enum artifact_kind kind_of(const struct reader *reader, struct archive_en
         return ARTIFACT_HARDLINK;
     }
     switch (reader->library.filetype(entry)) {
-    case AE_IFDIR: return ARTIFACT_DIRECTORY;
-    case AE_IFLNK: return ARTIFACT_SYMLINK;
-    case AE_IFIFO: return ARTIFACT_FIFO;
-    case AE_IFSOCK: return ARTIFACT_SOCKET;
-    case AE_IFCHR: return ARTIFACT_CHARACTER_DEVICE;
-    case AE_IFBLK: return ARTIFACT_BLOCK_DEVICE;
-    default: return ARTIFACT_FILE;
+    case AE_IFDIR:
+        return ARTIFACT_DIRECTORY;
+    case AE_IFLNK:
+        return ARTIFACT_SYMLINK;
+    case AE_IFIFO:
+        return ARTIFACT_FIFO;
+    case AE_IFSOCK:
+        return ARTIFACT_SOCKET;
+    case AE_IFCHR:
+        return ARTIFACT_CHARACTER_DEVICE;
+    case AE_IFBLK:
+        return ARTIFACT_BLOCK_DEVICE;
+    default:
+        return ARTIFACT_FILE;
     }
 }
 
@@ -207,8 +219,9 @@ static int check_member(const struct reader *reader, struct archive_entry *entry
     if (length > 1 && path[length - 1] == '/') {
         path[length - 1] = '\0';
     }
-    return artifact_allows(path, kind, link, major(device), minor(device), &why) ? 0
-                                                                                : refuse_member(reader, name, why, err);
+    return artifact_allows(path, kind, link, major(device), minor(device), &why)
+               ? 0
+               : refuse_member(reader, name, why, err);
 }
 
 static int broken(const struct reader *reader, struct error *err)
@@ -228,8 +241,9 @@ static int read_index(struct reader *reader, struct archive_entry *entry, struct
         return error_set(err, ERR_USAGE, "%s is no export of a box: its first member is not " INDEX_PATH, reader->path);
     }
     if (reader->library.size(entry) > INDEX_CEILING) {
-        return error_set(err, ERR_CONTRACT, "%s is refused: its index has %lld bytes, and none of a box has more than %d",
-                         reader->path, (long long)reader->library.size(entry), INDEX_CEILING);
+        return error_set(err, ERR_CONTRACT,
+                         "%s is refused: its index has %lld bytes, and none of a box has more than %d", reader->path,
+                         (long long)reader->library.size(entry), INDEX_CEILING);
     }
     for (;;) {
         char *room = buffer_reserve(&text, 65536);
@@ -344,7 +358,9 @@ static int read_members(struct reader *reader, struct artifact *artifact, struct
                              MEMBERS_CEILING);
         }
     }
-    return artifact->members > 1 ? 0 : error_set(err, ERR_USAGE, "%s is no export of a box: it holds no disk", reader->path);
+    return artifact->members > 1
+               ? 0
+               : error_set(err, ERR_USAGE, "%s is no export of a box: it holds no disk", reader->path);
 }
 
 static int open_archive(struct reader *reader, int fd, struct error *err)

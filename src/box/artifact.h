@@ -14,16 +14,17 @@ struct artifact {
     uint64_t members;
 };
 
-/* Reads it from begin to end by libarchive, unpacking nothing, and refuses with ERR_CONTRACT or ERR_USAGE what no export of a
- * box contains: an index that is missing, too large or not the first member; a path out of its place; a link that leads
- * out of the root file system; a device of the host; a storage stream that cannot be looked into. A file that is empty, truncated or
- * no archive at all is ERR_USAGE. `path` is for messages. The descriptor stands at the beginning again afterwards. */
+/* Reads it from begin to end by libarchive, unpacking nothing, and refuses with ERR_CONTRACT or ERR_USAGE what no
+ * export of a box contains: an index that is missing, too large or not the first member; a path out of its place; a
+ * link that leads out of the root file system; a device of the host; a storage stream that cannot be looked into. A
+ * file that is empty, truncated or no archive at all is ERR_USAGE. `path` is for messages. The descriptor stands at the
+ * beginning again afterwards. */
 int artifact_check(int fd, const char *path, struct narrator *narrator, struct artifact *ret_artifact,
                    struct error *err);
 void artifact_reset(struct artifact *artifact);
 
-/* For tests: whether a member may be in an artifact. `link` is the target of a link, else NULL; `why` is a static text where
- * not. */
+/* For tests: whether a member may be in an artifact. `link` is the target of a link, else NULL; `why` is a static text
+ * where not. */
 enum artifact_kind {
     ARTIFACT_FILE,
     ARTIFACT_DIRECTORY,

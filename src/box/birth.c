@@ -84,8 +84,8 @@ static bool lost_the_name(struct birth *birth, struct error *err)
     return true;
 }
 
-/* Another `new` of the name that comes too late holds the daemon's lock on it until it is refused: a start that falls into
- * that moment is refused too. Nothing tells when the lock is free, so it is tried again. */
+/* Another `new` of the name that comes too late holds the daemon's lock on it until it is refused: a start that falls
+ * into that moment is refused too. Nothing tells when the lock is free, so it is tried again. */
 static int request_start(struct birth *birth, struct error *err)
 {
     int64_t deadline = clock_deadline(BUSY_BUDGET_MS);

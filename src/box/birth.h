@@ -33,11 +33,11 @@ int birth_begin(struct birth *birth, struct error *err);
 /* ERR_EXISTS where the name is taken; says by what. */
 int birth_check_free(struct birth *birth, struct error *err);
 
-/* Creates by `create`, starts, waits until it is usable, takes TAG_STATE away. What fails before the guest has booted, and
- * Ctrl-C at any moment, is removed, and only where it carries this birth's id; what fails in the guest is kept as
+/* Creates by `create`, starts, waits until it is usable, takes TAG_STATE away. What fails before the guest has booted,
+ * and Ctrl-C at any moment, is removed, and only where it carries this birth's id; what fails in the guest is kept as
  * TAG_STATE_FAILED. `create` leaves the instance stopped and within the contract. */
-int birth_run(struct birth *birth, int (*create)(void *context, struct error *err), void *context,
-              struct box **ret_box, struct error *err);
+int birth_run(struct birth *birth, int (*create)(void *context, struct error *err), void *context, struct box **ret_box,
+              struct error *err);
 
 void birth_reset(struct birth *birth);
 

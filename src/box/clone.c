@@ -50,7 +50,8 @@ json_t *clone_body(const char *name, const char *path, const json_t *object, con
     json_t *all = json_object(), *devices = json_object(), *value;
     const char *key;
 
-    json_object_foreach(json_object_get(object, "config"), key, value) {
+    json_object_foreach(json_object_get(object, "config"), key, value)
+    {
         if (text_starts_with(key, "volatile.")) {
             continue;
         }
@@ -58,15 +59,16 @@ json_t *clone_body(const char *name, const char *path, const json_t *object, con
 
         (void)json_object_set_new(all, key, kept ? json_incref(kept) : json_string(""));
     }
-    json_object_foreach(json_object_get(object, "devices"), key, value) {
+    json_object_foreach(json_object_get(object, "devices"), key, value)
+    {
         json_t *kept = json_path(reduced, "devices", key, NULL);
 
         (void)json_object_set_new(devices, key, kept ? json_incref(kept) : json_pack("{s:s}", "type", "none"));
     }
     (void)json_object_update(all, (json_t *)config);
-    json_t *body = json_pack("{s:s, s:[s], s:o, s:o, s:{s:s, s:s, s:b}}", "name", name, "profiles", STACK_PROFILE,
-                             "config", all, "devices", devices, "source", "type", "copy", "source", path,
-                             "instance_only", 1);
+    json_t *body =
+        json_pack("{s:s, s:[s], s:o, s:o, s:{s:s, s:s, s:b}}", "name", name, "profiles", STACK_PROFILE, "config", all,
+                  "devices", devices, "source", "type", "copy", "source", path, "instance_only", 1);
 
     if (!body) {
         abort();
@@ -91,12 +93,14 @@ int clone_reduce(struct client *client, const char *name, struct error *err)
     json_t *config = json_object_get(body, "config");
 
     /* The daemon's notes on a copy are its own, made a moment ago. */
-    json_object_foreach(json_object_get(copy, "config"), key, value) {
+    json_object_foreach(json_object_get(copy, "config"), key, value)
+    {
         if (text_starts_with(key, "volatile.")) {
             (void)json_object_set(config, key, value);
         }
     }
-    json_object_foreach_safe(config, next, key, value) {
+    json_object_foreach_safe(config, next, key, value)
+    {
         if (text_is_empty(json_string_value(value))) {
             (void)json_object_del(config, key);
         }
@@ -198,7 +202,8 @@ static void tell(const struct clone *clone, const struct argv *stripped)
     for (size_t i = 0; i < stripped->count; i++) {
         narrate_warn(clone->narrator, "left out, off the contract: %s", stripped->items[i]);
     }
-    json_object_foreach(json_object_get(clone->object, "devices"), name, device) {
+    json_object_foreach(json_object_get(clone->object, "devices"), name, device)
+    {
         if (text_starts_with(name, CONTRACT_DOOR_PREFIX) && contract_allows_device(name, device, NULL)) {
             narrate_note(clone->narrator, "not copied: the door %s", name);
         } else if (text_equal(name, STACK_NIC) && json_text(device, "ipv4.address")) {
@@ -228,8 +233,8 @@ static int create(void *context, struct error *err)
     if (clone_reduce(clone->client, request->name, err) < 0) {
         return error_wrap(err, "cannot put %s on the contract", request->name);
     }
-    if (!clone->birth.vm &&
-        identity_renew(clone->client, request->name, request->name, tag_value(clone->object, TAG_INSTANCE_ID), err) < 0) {
+    if (!clone->birth.vm && identity_renew(clone->client, request->name, request->name,
+                                           tag_value(clone->object, TAG_INSTANCE_ID), err) < 0) {
         return -1;
     }
     narrate_done(clone->narrator, "%s", "");

@@ -21,15 +21,15 @@ struct clone_request {
     const char *version;             /* of this box, for the stamp */
 };
 
-/* Copies, gives the copy an identity of its own before it boots, starts it, waits until it is usable. Doors and pins are
- * not copied. ERR_CONTRACT, naming each deviation, where the source is off the contract; ERR_STATE where it is incomplete.
- * Fails and cleans up as mint_run() does. */
+/* Copies, gives the copy an identity of its own before it boots, starts it, waits until it is usable. Doors and pins
+ * are not copied. ERR_CONTRACT, naming each deviation, where the source is off the contract; ERR_STATE where it is
+ * incomplete. Fails and cleans up as mint_run() does. */
 int clone_run(struct client *client, const struct clone_request *request, struct narrator *narrator,
               struct box **ret_box, struct error *err);
 
 /* The creating request of a copy of `object` (the daemon's, or a snapshot's) at `path` ("a", "a/one"): reduced to the
- * contract, with `config` (an object, borrowed) over it. What of it could not be left out in a creating request is named in
- * `ret_stripped`, as reduce.h tells it. The caller owns it. */
+ * contract, with `config` (an object, borrowed) over it. What of it could not be left out in a creating request is
+ * named in `ret_stripped`, as reduce.h tells it. The caller owns it. */
 json_t *clone_body(const char *name, const char *path, const json_t *object, const json_t *config,
                    struct argv *ret_stripped);
 

@@ -25,7 +25,8 @@
 #define RETRY_MS       1000
 #define GUARD_BUDGET   (60 * 60 * 1000) /* of a child that nobody waits for */
 
-struct export {
+struct export
+{
     struct client *client;
     const struct export_request *request;
     struct narrator *narrator;
@@ -34,7 +35,7 @@ struct export {
     char *backup;           /* in the daemon */
     int fd;
     pid_t guard;
-    int guard_fd;           /* closed without a word: the guard acts */
+    int guard_fd; /* closed without a word: the guard acts */
 };
 
 static void export_reset(struct export *export)
@@ -71,8 +72,9 @@ static int choose_path(struct export *export, struct error *err)
     export->path = is_directory ? xasprintf("%s/%s", path, name) : xstrdup(path);
     char *slash = strrchr(export->path, '/');
 
-    export->directory = !slash ? xstrdup(".") : slash == export->path ? xstrdup("/")
-                                                                     : xstrndup(export->path, (size_t)(slash - export->path));
+    export->directory = !slash                  ? xstrdup(".")
+                        : slash == export->path ? xstrdup("/")
+                                                : xstrndup(export->path, (size_t)(slash - export->path));
     if (!export->request->overwrite && lstat(export->path, &status) == 0) {
         error_set(err, ERR_EXISTS, "%s is there already", export->path);
         return error_remedy(err, "choose another name, or overwrite it: --force");
@@ -220,8 +222,10 @@ static int make_backup(struct export *export, struct error *err)
             continue;
         }
         if (says_full(&cause)) {
-            error_set(err, ERR_STATE, "the disk of the daemon has no room to pack %s (its backups lie below its own "
-                                      "directory, /var/lib/incus/backups): %s", name, cause.message);
+            error_set(err, ERR_STATE,
+                      "the disk of the daemon has no room to pack %s (its backups lie below its own "
+                      "directory, /var/lib/incus/backups): %s",
+                      name, cause.message);
             return error_remedy(err, "make room there, or leave the snapshots out: --instance-only");
         }
         return error_move(err, &cause);
@@ -247,7 +251,8 @@ static int fetch(struct export *export, struct error *err)
     return 0;
 }
 
-/* On every way out; a Ctrl-C must not stop the cleaning up. Where the daemon does not answer any more the guard goes on. */
+/* On every way out; a Ctrl-C must not stop the cleaning up. Where the daemon does not answer any more the guard goes
+ * on. */
 static void drop_backup(struct export *export)
 {
     CLEANUP(error_reset) struct error cause = {0};
@@ -258,15 +263,17 @@ static void drop_backup(struct export *export)
         backup_discard(export->client, export->request->box->name, export->backup, DISCARD_BUDGET, &cause) == 0) {
         dismiss_guard(export);
     } else {
-        narrate_warn(export->narrator, "the daemon's own copy is not dropped yet: %s. A child goes on trying, and "
-                                       "Incus drops it after a day", cause.message);
+        narrate_warn(export->narrator,
+                     "the daemon's own copy is not dropped yet: %s. A child goes on trying, and "
+                     "Incus drops it after a day",
+                     cause.message);
         fd_closep(&export->guard_fd);
     }
     cancel_mask(false);
 }
 
-int export_run(struct client *client, const struct export_request *request, struct narrator *narrator,
-               char **ret_path, struct error *err)
+int export_run(struct client *client, const struct export_request *request, struct narrator *narrator, char **ret_path,
+               struct error *err)
 {
     CLEANUP(export_reset)
     struct export export = {

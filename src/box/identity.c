@@ -42,7 +42,8 @@ static int drop_host_keys(struct client *client, const char *name, struct error 
     if (list(client, name, "/etc/ssh", &names, err) < 0) {
         return -1;
     }
-    json_array_foreach(names, i, entry) {
+    json_array_foreach(names, i, entry)
+    {
         const char *file = json_string_value(entry);
 
         if (!file || !text_starts_with(file, "ssh_host_") || strchr(file, '/') || i >= NAMES_CEILING) {
@@ -69,7 +70,8 @@ static int forget_key_module(struct client *client, const char *name, const char
     } else if (list(client, name, "/var/lib/cloud/instances", &ids, err) < 0) {
         return -1;
     }
-    json_array_foreach(ids, i, id) {
+    json_array_foreach(ids, i, id)
+    {
         const char *text = json_string_value(id);
 
         if (!text || strchr(text, '/') || i >= NAMES_CEILING) {
@@ -90,7 +92,8 @@ static bool is_templated(const json_t *metadata, const char *path)
     json_t *when;
     size_t i;
 
-    json_array_foreach(json_path(metadata, "templates", path, "when", NULL), i, when) {
+    json_array_foreach(json_path(metadata, "templates", path, "when", NULL), i, when)
+    {
         if (text_equal(json_string_value(when), "copy")) {
             return true;
         }
@@ -120,8 +123,8 @@ int identity_renew(struct client *client, const char *name, const char *hostname
     /* Empty and not absent: then systemd makes an id without taking this for a factory reset. The id of D-Bus, where it
      * is a file of its own, would be taken for it. */
     if (guestfile_write(client, name, "/etc/machine-id", "", 0, &root_file, err) < 0 ||
-        guestfile_delete(client, name, "/var/lib/dbus/machine-id", err) < 0 ||
-        drop_host_keys(client, name, err) < 0 || forget_key_module(client, name, instance_id, err) < 0 ||
+        guestfile_delete(client, name, "/var/lib/dbus/machine-id", err) < 0 || drop_host_keys(client, name, err) < 0 ||
+        forget_key_module(client, name, instance_id, err) < 0 ||
         (!is_templated(metadata, "/etc/hostname") && write_hostname(client, name, hostname, err) < 0)) {
         return error_wrap(err, "cannot give %s an identity of its own", name);
     }
@@ -158,8 +161,8 @@ int identity_renew_running(struct client *client, const char *name, struct narra
         return error_wrap(err, "cannot give %s an identity of its own", name);
     }
     if (status != 0) {
-        return error_set(err, ERR_STATE, "the guest of %s could not take on an identity of its own (exit status %d)", name,
-                         status);
+        return error_set(err, ERR_STATE, "the guest of %s could not take on an identity of its own (exit status %d)",
+                         name, status);
     }
     return instance_change_state(client, name, "restart", 30, false, RESTART_BUDGET, narrator, err);
 }

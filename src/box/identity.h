@@ -10,8 +10,8 @@
 
 /* For a stopped container, before its first start, so that it boots once. Of cloud-init's modules the one alone that
  * makes host keys runs again. `hostname` is what it will be called, `instance_id` what cloud-init knows it by, or NULL.
- * One request where its image sees to all that by itself (RECIPE_COPIED); else its files are changed, which costs a second at
- * the start. What is missing of them is no error: the guest made of them what it liked. */
+ * One request where its image sees to all that by itself (RECIPE_COPIED); else its files are changed, which costs a
+ * second at the start. What is missing of them is no error: the guest made of them what it liked. */
 int identity_renew(struct client *client, const char *name, const char *hostname, const char *instance_id,
                    struct error *err);
 

@@ -167,8 +167,10 @@ static int become_a_box(struct import *import, struct error *err)
         return -1;
     }
     if (request->artifact->vm) {
-        narrate_warn(import->narrator, "a VM's disk cannot be changed from outside: %s starts with the machine-id and SSH "
-                                       "host keys of its source; its MAC and address are its own", request->name);
+        narrate_warn(import->narrator,
+                     "a VM's disk cannot be changed from outside: %s starts with the machine-id and SSH "
+                     "host keys of its source; its MAC and address are its own",
+                     request->name);
     }
     /* Still marked as incomplete. First the name: the daemon looks for what it keeps open of a container by that. */
     if (instance_rename(import->client, import->temporary, request->name, err) < 0) {
@@ -188,7 +190,8 @@ static void clean_up(struct import *import)
 
     cancel_mask(true);
     if (remove_instance(import->client, import->temporary, import->narrator, &cause) < 0 ||
-        remove_minted(import->client, import->request->name, import->birth.id, import->narrator, &removed, &cause) < 0) {
+        remove_minted(import->client, import->request->name, import->birth.id, import->narrator, &removed, &cause) <
+            0) {
         narrate_warn(import->narrator, "cannot clean up: %s. If `box list` shows %s or %s as incomplete: box rm it",
                      cause.message, import->temporary, import->request->name);
     }
@@ -199,7 +202,9 @@ int import_run(struct client *client, const struct import_request *request, stru
                struct box **ret_box, struct error *err)
 {
     CLEANUP(import_reset)
-    struct import import = {.client = client, .request = request, .narrator = narrator,
+    struct import import = {.client = client,
+                            .request = request,
+                            .narrator = narrator,
                             .birth = {.client = client, .narrator = narrator, .name = request->name}};
     CLEANUP(error_reset) struct error cause = {0};
 

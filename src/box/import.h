@@ -12,9 +12,9 @@ struct import_request {
     const char *name;                /* of the new box */
 };
 
-/* Makes a stopped box of an exported one. The file is untrusted: until it is on the contract (told line by line), with a MAC and
- * identity of its own and without snapshots that are off the contract, the instance has another name, by which list shows it as
- * incomplete, and is not started. Whatever fails, nothing of it is left. */
+/* Makes a stopped box of an exported one. The file is untrusted: until it is on the contract (told line by line), with
+ * a MAC and identity of its own and without snapshots that are off the contract, the instance has another name, by
+ * which list shows it as incomplete, and is not started. Whatever fails, nothing of it is left. */
 int import_run(struct client *client, const struct import_request *request, struct narrator *narrator,
                struct box **ret_box, struct error *err);
 

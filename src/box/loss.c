@@ -12,16 +12,20 @@
 
 #define CEILING (64 * 1024)
 
-/* A line for each finding, as it comes. Git runs as the owner of the repository, whose configuration may name programs. */
+/* A line for each finding, as it comes. Git runs as the owner of the repository, whose configuration may name programs.
+ */
 static const char script[] =
     "for socket in /tmp/tmux-*/*; do\n"
-    "    [ -S \"$socket\" ] && tmux -S \"$socket\" list-sessions -F 'tmux session #S: #{session_windows} windows' 2>/dev/null\n"
+    "    [ -S \"$socket\" ] && tmux -S \"$socket\" list-sessions -F 'tmux session #S: #{session_windows} windows' "
+    "2>/dev/null\n"
     "done\n"
     "find /home /root /srv /opt /workspace -xdev -maxdepth 6 -name .git -prune 2>/dev/null | while read -r git; do\n"
     "    dir=${git%/.git}\n"
     "    owner=$(stat -c %u \"$dir\")\n"
-    "    run() { setpriv --reuid=\"$owner\" --clear-groups git -c safe.directory='*' -C \"$dir\" \"$@\" 2>/dev/null; }\n"
-    "    if ! command -v git >/dev/null; then echo \"repository $dir: without git in the box nobody can say\"; continue; fi\n"
+    "    run() { setpriv --reuid=\"$owner\" --clear-groups git -c safe.directory='*' -C \"$dir\" \"$@\" 2>/dev/null; "
+    "}\n"
+    "    if ! command -v git >/dev/null; then echo \"repository $dir: without git in the box nobody can say\"; "
+    "continue; fi\n"
     "    words=\n"
     "    [ -n \"$(run status --porcelain | head -n 1)\" ] && words=\", uncommitted changes\"\n"
     "    count=$(run rev-list --count --branches --not --remotes)\n"
@@ -52,8 +56,8 @@ int64_t loss_look(struct client *client, const struct box *box, int64_t budget, 
     const char *const command[] = {"/bin/sh", "-c", script, NULL};
     CLEANUP(buffer_reset) struct buffer output = {0};
     CLEANUP(json_freep)
-    json_t *environment = json_pack("{s:s, s:s}", "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-                                    "LC_ALL", "C.UTF-8");
+    json_t *environment = json_pack(
+        "{s:s, s:s}", "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL", "C.UTF-8");
     const struct exec_request request = {.instance = box->name,
                                          .command = command,
                                          .environment = environment,

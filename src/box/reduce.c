@@ -28,7 +28,8 @@ static json_t *reduce_config(const json_t *instance, bool fresh, struct argv *st
     json_t *config = json_object(), *value;
     const char *key, *why = NULL;
 
-    json_object_foreach(json_object_get(instance, "config"), key, value) {
+    json_object_foreach(json_object_get(instance, "config"), key, value)
+    {
         if (fresh && text_starts_with(key, "volatile.") && !belongs_to_disk(key)) {
             continue;
         }
@@ -48,7 +49,8 @@ static json_t *reduce_root(const json_t *device, const char *pool, struct argv *
     json_t *root = json_object(), *value;
     const char *key;
 
-    json_object_foreach((json_t *)device, key, value) {
+    json_object_foreach((json_t *)device, key, value)
+    {
         bool known = text_starts_with(key, "limits.");
 
         for (size_t i = 0; i < ARRAY_LENGTH(kept); i++) {
@@ -71,7 +73,8 @@ static json_t *reduce_devices(const json_t *instance, const struct reduce_option
     json_t *devices = json_object(), *device;
     const char *name, *why = NULL;
 
-    json_object_foreach(json_object_get(instance, "devices"), name, device) {
+    json_object_foreach(json_object_get(instance, "devices"), name, device)
+    {
         const char *type = json_text(device, "type");
         bool is_root = text_equal(type, "disk") && text_equal(json_text(device, "path"), "/");
 
@@ -91,7 +94,8 @@ static void tell_profiles(const json_t *instance, struct argv *stripped)
     json_t *profile;
     size_t i;
 
-    json_array_foreach(json_object_get(instance, "profiles"), i, profile) {
+    json_array_foreach(json_object_get(instance, "profiles"), i, profile)
+    {
         const char *name = json_string_value(profile);
 
         if (!text_equal(name, STACK_PROFILE)) {

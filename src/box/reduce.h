@@ -15,9 +15,9 @@ struct reduce_options {
 };
 
 /* The body of a PUT that leaves nothing of `instance` (the daemon's object, or a snapshot's) that is off the contract:
- * config, devices, profiles and what a PUT must repeat. Each thing that went because of the contract is told in one line of
- * `ret_stripped` ("raw.lxc: it reaches past Incus's own checks"); doors, pins and notes go without a word there. The caller
- * owns the object and may add its stamp to its "config". */
+ * config, devices, profiles and what a PUT must repeat. Each thing that went because of the contract is told in one
+ * line of `ret_stripped` ("raw.lxc: it reaches past Incus's own checks"); doors, pins and notes go without a word
+ * there. The caller owns the object and may add its stamp to its "config". */
 json_t *reduce_body(const json_t *instance, const struct reduce_options *options, struct argv *ret_stripped);
 
 /* True where a PUT of the body would change the instance. */

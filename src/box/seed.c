@@ -68,7 +68,8 @@ int seed_max_age(int64_t *ret_seconds, struct error *err)
             return 0;
         }
     }
-    return error_set(err, ERR_USAGE, "BOX_SEED_MAX_AGE is '%s': it must be such as 7d, 12h, 30m, 90s, or 0 for no seeds", text);
+    return error_set(err, ERR_USAGE,
+                     "BOX_SEED_MAX_AGE is '%s': it must be such as 7d, 12h, 30m, 90s, or 0 for no seeds", text);
 }
 
 static char *copy(const char *text)
@@ -169,7 +170,8 @@ int seed_list(struct client *client, struct seed **ret_seeds, size_t *ret_count,
     }
     struct seed *seeds = xcalloc(json_array_size(array) + 1, sizeof(*seeds));
 
-    json_array_foreach(array, i, object) {
+    json_array_foreach(array, i, object)
+    {
         if (is_seed(object)) {
             fill(&seeds[count++], object);
         }
@@ -191,8 +193,10 @@ int seed_remove(struct client *client, const struct seed *seed, struct error *er
     return error_move(err, &cause);
 }
 
-/* Drops what no mint of this template can get: older content, another image, age. True where the wanted one is there. */
-static bool drop_stale(struct client *client, const struct template *template, const char *key, bool vm, int64_t max_age)
+/* Drops what no mint of this template can get: older content, another image, age. True where the wanted one is there.
+ */
+static bool drop_stale(struct client *client, const struct template *template, const char *key, bool vm,
+                       int64_t max_age)
 {
     struct seed *seeds = NULL;
     size_t count = 0;

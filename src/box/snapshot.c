@@ -44,7 +44,10 @@ static void fill(struct snapshot *snapshot, json_t *object)
     const char *created = json_text(object, "created_at");
     const char *slash = name ? strrchr(name, '/') : NULL;
 
-    *snapshot = (struct snapshot){.label = xstrdup(slash ? slash + 1 : name ? name : ""), .object = json_incref(object)};
+    *snapshot = (struct snapshot){.label = xstrdup(slash  ? slash + 1
+                                                   : name ? name
+                                                          : ""),
+                                  .object = json_incref(object)};
     if (!created || !clock_parse(created, &snapshot->created)) {
         snapshot->created = 0;
     }
@@ -87,7 +90,8 @@ int snapshot_list(struct client *client, const char *name, struct snapshot **ret
     }
     struct snapshot *snapshots = xcalloc(json_array_size(array) + 1, sizeof(*snapshots));
 
-    json_array_foreach(array, i, object) {
+    json_array_foreach(array, i, object)
+    {
         fill(&snapshots[i], object);
     }
     qsort(snapshots, json_array_size(array), sizeof(*snapshots), compare_age);
@@ -218,7 +222,8 @@ static void keep_config(const json_t *present, json_t *body, struct narrator *na
     const char *key;
     void *next;
 
-    json_object_foreach_safe(config, next, key, value) {
+    json_object_foreach_safe(config, next, key, value)
+    {
         if (stays(key) && !text_starts_with(key, "volatile.") && !json_path(present, "config", key, NULL)) {
             if (!text_starts_with(key, "user.")) {
                 narrate_note(narrator, "kept as it was: %s stays unset", key);
@@ -226,7 +231,8 @@ static void keep_config(const json_t *present, json_t *body, struct narrator *na
             (void)json_object_del(config, key);
         }
     }
-    json_object_foreach(json_object_get(present, "config"), key, value) {
+    json_object_foreach(json_object_get(present, "config"), key, value)
+    {
         /* A snapshot that came by import has the MAC of another machine. */
         if (text_starts_with(key, "volatile." STACK_NIC ".")) {
             (void)json_object_set(config, key, value);
@@ -247,12 +253,14 @@ static void keep_devices(const json_t *restored, json_t *body, struct narrator *
     json_t *devices = json_object_get(body, "devices"), *then = json_object_get(restored, "devices"), *device;
     const char *name;
 
-    json_object_foreach(then, name, device) {
+    json_object_foreach(then, name, device)
+    {
         if (!json_object_get(devices, name)) {
             narrate_note(narrator, "not brought back: the device %s of the snapshot", name);
         }
     }
-    json_object_foreach(devices, name, device) {
+    json_object_foreach(devices, name, device)
+    {
         if (!json_equal(device, json_object_get(then, name))) {
             narrate_note(narrator, "kept as it was: the device %s", name);
         }

@@ -40,17 +40,17 @@ int snapshot_take(struct client *client, const char *name, const char *label, st
 int snapshot_remove(struct client *client, const char *name, const char *label, struct narrator *narrator,
                     struct error *err);
 
-/* Takes the mark SNAPSHOT_PRISTINE of a box that was just minted. Never fails: a pool that would have to copy the whole disk is
- * told and not made to, and any failure is a warning. True where the mark is there. */
+/* Takes the mark SNAPSHOT_PRISTINE of a box that was just minted. Never fails: a pool that would have to copy the whole
+ * disk is told and not made to, and any failure is a warning. True where the mark is there. */
 bool snapshot_mark_pristine(struct client *client, const struct box *box, struct narrator *narrator);
 
 /* True where the pool copies on write; false also where it cannot be asked. */
 bool snapshot_is_cheap(struct client *client, const struct box *box);
 
-/* Goes back to a snapshot: disk and configuration. A running box is stopped by force first and started again at the end.
- * Afterwards the box keeps the contract, carries the tag, stamp, limits and devices (doors, pins) that it had just before,
- * whatever the snapshot says; each difference is narrated. Fails before anything is touched where the snapshot is of an instance
- * that was no box. Once the disk is rolled back, Ctrl-C waits for the configuration. */
+/* Goes back to a snapshot: disk and configuration. A running box is stopped by force first and started again at the
+ * end. Afterwards the box keeps the contract, carries the tag, stamp, limits and devices (doors, pins) that it had just
+ * before, whatever the snapshot says; each difference is narrated. Fails before anything is touched where the snapshot
+ * is of an instance that was no box. Once the disk is rolled back, Ctrl-C waits for the configuration. */
 int snapshot_restore(struct client *client, const struct box *box, const struct snapshot *snapshot,
                      struct narrator *narrator, struct error *err);
 

@@ -7,8 +7,10 @@
 
 static int refuse_running(const struct box *box, struct error *err)
 {
-    error_set(err, ERR_STATE, "the box %s is not stopped (Incus says: %s): a disk that is written to meanwhile would not "
-                              "be whole", box->name, box->status);
+    error_set(err, ERR_STATE,
+              "the box %s is not stopped (Incus says: %s): a disk that is written to meanwhile would not "
+              "be whole",
+              box->name, box->status);
     return error_remedy(err, "box down %s", box->name);
 }
 
@@ -26,8 +28,7 @@ static int run(struct context *context, struct error *err)
     if (!text_equal(context->box->status, "Stopped")) {
         return refuse_running(context->box, err);
     }
-    if (context_client(context, &client, err) < 0 ||
-        export_run(client, &request, context->narrator, &path, err) < 0) {
+    if (context_client(context, &client, err) < 0 || export_run(client, &request, context->narrator, &path, err) < 0) {
         return -1;
     }
     narrate_warn(context->narrator, "%s holds all that %s held, credentials included: keep it as you keep those", path,

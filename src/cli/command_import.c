@@ -46,8 +46,7 @@ static int run(struct context *context, struct error *err)
     const struct import_request request = {
         .fd = fd, .length = length, .path = path, .artifact = &artifact, .name = name ? name : artifact.name};
 
-    if (context_client(context, &client, err) < 0 ||
-        import_run(client, &request, context->narrator, &box, err) < 0) {
+    if (context_client(context, &client, err) < 0 || import_run(client, &request, context->narrator, &box, err) < 0) {
         return err && err->code == ERR_EXISTS && !name
                    ? error_remedy(err, "give it another name: box import %s --name NAME", path)
                    : -1;

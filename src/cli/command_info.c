@@ -91,14 +91,14 @@ static void print_json(struct context *context, const struct box *box, const str
 {
     CLEANUP(json_freep) json_t *value = portrait_json(box);
     CLEANUP(json_freep)
-    json_t *more = json_pack("{s:s?, s:s?, s:{s:s?, s:s?}, s:s?, s:s?, s:{s:s?, s:s?, s:s?}, s:b, s:o, s:s?, s:s?, s:o, s:o}", "home",
-                             box->home, "mac", box->hwaddr, "image", "alias", tag_value(box->instance, TAG_IMAGE),
-                             "fingerprint", tag_value(box->instance, TAG_FINGERPRINT), "version",
-                             tag_value(box->instance, TAG_VERSION), "origin", tag_value(box->instance, TAG_ORIGIN),
-                             "limits", "cpu", config(box, "limits.cpu"), "memory", config(box, "limits.memory"), "disk",
-                             disk(box), "autostart", text_equal(config(box, "boot.autostart"), "true"), "armed",
-                             port->known ? json_boolean(port->armed) : json_null(), "port",
-                             text_is_empty(port->reason) ? NULL : port->reason, "mode", tag_value(box->instance, TAG_MODE), "imported",
+    json_t *more = json_pack(
+        "{s:s?, s:s?, s:{s:s?, s:s?}, s:s?, s:s?, s:{s:s?, s:s?, s:s?}, s:b, s:o, s:s?, s:s?, s:o, s:o}", "home",
+        box->home, "mac", box->hwaddr, "image", "alias", tag_value(box->instance, TAG_IMAGE), "fingerprint",
+        tag_value(box->instance, TAG_FINGERPRINT), "version", tag_value(box->instance, TAG_VERSION), "origin",
+        tag_value(box->instance, TAG_ORIGIN), "limits", "cpu", config(box, "limits.cpu"), "memory",
+        config(box, "limits.memory"), "disk", disk(box), "autostart", text_equal(config(box, "boot.autostart"), "true"),
+        "armed", port->known ? json_boolean(port->armed) : json_null(), "port",
+        text_is_empty(port->reason) ? NULL : port->reason, "mode", tag_value(box->instance, TAG_MODE), "imported",
         describe_import(box), "snapshots", describe_snapshots(snapshots, count));
 
     (void)json_object_update(value, more);
@@ -122,10 +122,10 @@ static void print_birth(struct listing *table, const struct box *box)
     char *image =
         xasprintf("%s%s%.12s", alias ? alias : "", alias && fingerprint ? ", " : "", fingerprint ? fingerprint : "");
     CLEANUP(freep)
-    char *birth =
-        text_is_empty(age)       ? NULL
-        : text_equal(age, "now") ? xstrdup("just now")
-                                 : xasprintf("%s ago%s%s", age, version ? ", by box " : "", version ? version : "");
+    char *birth = text_is_empty(age) ? NULL
+                  : text_equal(age, "now")
+                      ? xstrdup("just now")
+                      : xasprintf("%s ago%s%s", age, version ? ", by box " : "", version ? version : "");
 
     row(table, "template", box->template_name);
     row(table, "image", image);
@@ -134,8 +134,8 @@ static void print_birth(struct listing *table, const struct box *box)
     if (tag_value(box->instance, TAG_IMPORTED_LAST)) {
         const char *count = tag_value(box->instance, TAG_IMPORTED_COUNT);
         CLEANUP(freep)
-        char *imported = xasprintf("last at %s, %s times in all", tag_value(box->instance, TAG_IMPORTED_LAST),
-                                   count ? count : "?");
+        char *imported =
+            xasprintf("last at %s, %s times in all", tag_value(box->instance, TAG_IMPORTED_LAST), count ? count : "?");
 
         row(table, "imported", imported);
     }

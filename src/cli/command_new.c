@@ -176,8 +176,8 @@ static void tell_result(struct context *context, const struct box *box, int64_t 
         context_print_json(context, object);
         return;
     }
-    narrate_note(context->narrator, "%s is ready after %.1f s. Enter it: box shell %s", box->name,
-                 (double)took / 1000, box->name);
+    narrate_note(context->narrator, "%s is ready after %.1f s. Enter it: box shell %s", box->name, (double)took / 1000,
+                 box->name);
     (void)fprintf(context->out, "%s %s\n", box->name, box->ipv4 ? box->ipv4 : "-");
 }
 
@@ -222,9 +222,9 @@ static int make_many(struct context *context, struct order *order, struct error 
     if (many_run(context, &many, err) < 0) {
         return -1;
     }
-    return many.failed == 0 ? 0
-                            : error_set(err, many.first.code, "%zu of %zu boxes could not be made", many.failed,
-                                        order->names.count);
+    return many.failed == 0
+               ? 0
+               : error_set(err, many.first.code, "%zu of %zu boxes could not be made", many.failed, order->names.count);
 }
 
 static int run(struct context *context, struct error *err)
@@ -251,9 +251,16 @@ static const struct option_row options[] = {
     {.name = "name", .kind = OPTION_TEXT, .value = "NAME", .help = "name of the new box, where it is no argument"},
     {.name = "template", .kind = OPTION_TEXT, .value = "TEMPLATE", .help = "what it is made from (default blank)"},
     {.name = "template-dir", .kind = OPTION_TEXT, .value = "DIR", .help = "look for templates in this directory first"},
-    {.name = "from", .kind = OPTION_TEXT, .value = "BOX[/LABEL]", .help = "copy this box, or a snapshot of it, instead"},
+    {.name = "from",
+     .kind = OPTION_TEXT,
+     .value = "BOX[/LABEL]",
+     .help = "copy this box, or a snapshot of it, instead"},
     {.name = "strip", .kind = OPTION_FLAG, .help = "with --from: leave out what is off the isolation contract"},
-    {.name = "count", .kind = OPTION_NUMBER, .value = "N", .minimum = 1, .maximum = COUNT_MAXIMUM,
+    {.name = "count",
+     .kind = OPTION_NUMBER,
+     .value = "N",
+     .minimum = 1,
+     .maximum = COUNT_MAXIMUM,
      .help = "make N at once: NAME-1 to NAME-N"},
     {.name = "cold", .kind = OPTION_FLAG, .help = "boot the image for the first time, even where a seed is there"},
     {.name = "cpu", .kind = OPTION_TEXT, .value = "N", .help = "CPUs that it may use; also BOX_CPU"},
@@ -261,7 +268,11 @@ static const struct option_row options[] = {
     {.name = "disk", .kind = OPTION_TEXT, .value = "SIZE", .help = "size of its disk, such as 20GiB; also BOX_DISK"},
     {.name = "vm", .kind = OPTION_FLAG, .help = "a VM or nothing"},
     {.name = "container", .kind = OPTION_FLAG, .help = "a container, which shares the host's kernel"},
-    {.name = "wait", .kind = OPTION_NUMBER, .value = "S", .minimum = 1, .maximum = 86400,
+    {.name = "wait",
+     .kind = OPTION_NUMBER,
+     .value = "S",
+     .minimum = 1,
+     .maximum = 86400,
      .help = "seconds that its first boot may take (default 1200)"},
     {0},
 };

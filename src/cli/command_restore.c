@@ -14,8 +14,8 @@ static int ask(struct context *context, const struct snapshot *snapshot, struct 
     int64_t now = (int64_t)time(NULL);
     CLEANUP(freep) char *age = clock_describe(now > snapshot->created ? now - snapshot->created : 0);
 
-    return confirm(context, err, "throw away all that was done in %s since its snapshot %s (%s old)", context->box->name,
-                   snapshot->label, snapshot->created > 0 ? age : "?");
+    return confirm(context, err, "throw away all that was done in %s since its snapshot %s (%s old)",
+                   context->box->name, snapshot->label, snapshot->created > 0 ? age : "?");
 }
 
 static int run(struct context *context, struct error *err)

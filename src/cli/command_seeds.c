@@ -29,11 +29,11 @@ static void print_json(struct context *context, const struct seed *seeds, size_t
     for (size_t i = 0; i < count; i++) {
         const struct seed *seed = &seeds[i];
 
-        (void)json_array_append_new(
-            array, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s?, s:s}", "instance", seed->instance, "template",
-                             seed->template_name, "type", seed->vm ? "vm" : "container", "fingerprint", seed->fingerprint,
-                             "version", seed->version, "created", tag_value(seed->object, TAG_CREATED), "state",
-                             describe(seed, max_age)));
+        (void)json_array_append_new(array,
+                                    json_pack("{s:s, s:s, s:s, s:s, s:s, s:s?, s:s}", "instance", seed->instance,
+                                              "template", seed->template_name, "type", seed->vm ? "vm" : "container",
+                                              "fingerprint", seed->fingerprint, "version", seed->version, "created",
+                                              tag_value(seed->object, TAG_CREATED), "state", describe(seed, max_age)));
     }
     context_print_json(context, array);
 }

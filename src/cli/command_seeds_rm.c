@@ -4,7 +4,8 @@
 #include "box/seed.h"
 #include "cli/command.h"
 
-static int drop(struct context *context, const char *template, const struct seed *seeds, size_t count, struct error *err)
+static int drop(struct context *context, const char *template, const struct seed *seeds, size_t count,
+                struct error *err)
 {
     struct client *client = NULL;
     size_t dropped = 0;

@@ -28,7 +28,8 @@ static int run(struct context *context, struct error *err)
         error_set(err, ERR_USAGE, "the label " SNAPSHOT_PRISTINE " is kept for the state in which a box was minted");
         return error_remedy(err, "choose another label");
     }
-    if (context_client(context, &client, err) < 0 || box_find(client, context_argument(context, 0), &context->box, err) < 0) {
+    if (context_client(context, &client, err) < 0 ||
+        box_find(client, context_argument(context, 0), &context->box, err) < 0) {
         return -1;
     }
     if (!snapshot_is_cheap(client, context->box)) {

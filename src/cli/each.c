@@ -101,8 +101,8 @@ static int run_several(struct context *context, struct several *several, struct 
     return 0;
 }
 
-int each_run(struct context *context, struct each *each, int (*act)(struct context *context, struct box *box, struct error *err),
-             struct error *err)
+int each_run(struct context *context, struct each *each,
+             int (*act)(struct context *context, struct box *box, struct error *err), struct error *err)
 {
     CLEANUP(error_reset) struct error cause = {0};
 

@@ -17,8 +17,8 @@ struct each {
  * that is no box is told and counted as failed. Other errors (no daemon, Ctrl-C) end it. */
 int each_find(struct context *context, struct each *each, struct error *err);
 
-/* Acts on each, in a child of its own where there are several; an error is told and counted, but for Ctrl-C, and for one box a
- * daemon that is gone, which end it. */
+/* Acts on each, in a child of its own where there are several; an error is told and counted, but for Ctrl-C, and for
+ * one box a daemon that is gone, which end it. */
 int each_run(struct context *context, struct each *each,
              int (*act)(struct context *context, struct box *box, struct error *err), struct error *err);
 

@@ -25,8 +25,8 @@
 #define LOG_INTERVAL 5000 /* milliseconds: silence beyond this looks like a hang */
 
 static const char *const kinds[] = {
-    [NARRATE_STEP] = "step", [NARRATE_PROGRESS] = "progress", [NARRATE_DONE] = "done", [NARRATE_NOTE] = "note",
-    [NARRATE_WARN] = "warn",
+    [NARRATE_STEP] = "step", [NARRATE_PROGRESS] = "progress", [NARRATE_DONE] = "done",
+    [NARRATE_NOTE] = "note", [NARRATE_WARN] = "warn",
 };
 
 /* The child's side: what it says becomes one line of JSON each. */
@@ -136,15 +136,15 @@ static void draw_table(struct crowd *crowd)
 
         if (one->fd >= 0) {
             CLEANUP(freep)
-            char *line = xasprintf("  %-20s %s%s%s (%.1f s)", crowd->many->names->items[i], one->step ? one->step : "...",
-                                   one->progress ? ": " : "", one->progress ? one->progress : "",
-                                   seconds_since(one->start));
+            char *line =
+                xasprintf("  %-20s %s%s%s (%.1f s)", crowd->many->names->items[i], one->step ? one->step : "...",
+                          one->progress ? ": " : "", one->progress ? one->progress : "", seconds_since(one->start));
             draw_line(crowd, line);
         }
     }
     CLEANUP(freep)
-    char *sum = xasprintf("%zu of %zu done, %zu running, %zu failed (%.1f s)", crowd->done, crowd->count, crowd->running,
-                          crowd->many->failed, seconds_since(crowd->start));
+    char *sum = xasprintf("%zu of %zu done, %zu running, %zu failed (%.1f s)", crowd->done, crowd->count,
+                          crowd->running, crowd->many->failed, seconds_since(crowd->start));
     draw_line(crowd, sum);
     (void)fflush(stderr);
 }
@@ -228,7 +228,8 @@ static void end_one(struct crowd *crowd, size_t index)
         return;
     }
     if (!one->error.code) {
-        error_set(&one->error, ERR_SYSTEM, "its process was killed (signal %d)", WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+        error_set(&one->error, ERR_SYSTEM, "its process was killed (signal %d)",
+                  WIFSIGNALED(status) ? WTERMSIG(status) : 0);
     }
     one->failed = true;
     crowd->many->failed++;
@@ -286,8 +287,8 @@ static void be_one(struct crowd *crowd, size_t index, int fd)
     if (result == 0 && length > 0) {
         tell(fd, json_pack("{s:s, s:s}", "kind", "out", "text", out));
     } else if (result < 0) {
-        tell(fd, json_pack("{s:s, s:s, s:i, s:s?}", "kind", "error", "text", err.message, "code", (int)err.code, "remedy",
-                           err.remedy));
+        tell(fd, json_pack("{s:s, s:s, s:i, s:s?}", "kind", "error", "text", err.message, "code", (int)err.code,
+                           "remedy", err.remedy));
     }
     free(out);
     error_reset(&err);

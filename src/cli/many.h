@@ -4,10 +4,10 @@
 #include "base/argv.h"
 #include "cli/command.h"
 
-/* One act on several names at once, each in a process of its own with its own connection: bounded, one failing neither stops
- * nor hides the rest. On a terminal the running ones are a live table, in a log each step is a line that begins with the name.
- * What an act prints to `context->out` is printed whole, in the order of the names; with --json, where each prints one
- * value, as one array. */
+/* One act on several names at once, each in a process of its own with its own connection: bounded, one failing neither
+ * stops nor hides the rest. On a terminal the running ones are a live table, in a log each step is a line that begins
+ * with the name. What an act prints to `context->out` is printed whole, in the order of the names; with --json, where
+ * each prints one value, as one array. */
 struct many {
     const struct argv *names;
     /* In the child: its context has a narrator, an output and no connection yet. */
@@ -18,8 +18,8 @@ struct many {
     struct error first; /* likewise: of those that failed */
 };
 
-/* 0 where all were tried, whatever became of them; ERR_INTERRUPTED after Ctrl-C, which each running one has then cleaned up
- * behind. */
+/* 0 where all were tried, whatever became of them; ERR_INTERRUPTED after Ctrl-C, which each running one has then
+ * cleaned up behind. */
 int many_run(struct context *context, struct many *many, struct error *err);
 
 void many_reset(struct many *many);

@@ -34,8 +34,8 @@ int backup_create(struct client *client, const char *instance, const char *backu
     return operation_run(client, "POST", path, body, 0, narrator, err);
 }
 
-int backup_download(struct client *client, const char *instance, const char *backup, int fd,
-                    struct narrator *narrator, struct error *err)
+int backup_download(struct client *client, const char *instance, const char *backup, int fd, struct narrator *narrator,
+                    struct error *err)
 {
     CLEANUP(freep) char *path = backup_path(instance, backup, "/export");
     CLEANUP(http_answer_reset) struct http_answer answer = {0};
@@ -53,8 +53,10 @@ static char *running_on(struct client *client, const char *instance)
     if (client_get(client, "/1.0/operations?recursion=1", &operations, NULL) < 0) {
         return NULL;
     }
-    json_array_foreach (json_object_get(operations, "running"), i, operation) {
-        json_array_foreach (json_path(operation, "resources", "instances", NULL), j, resource) {
+    json_array_foreach(json_object_get(operations, "running"), i, operation)
+    {
+        json_array_foreach(json_path(operation, "resources", "instances", NULL), j, resource)
+        {
             const char *text = json_string_value(resource);
             if (text && json_text(operation, "id") && strncmp(text, path, strlen(path)) == 0 &&
                 strchr("?", text[strlen(path)])) {

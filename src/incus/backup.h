@@ -8,14 +8,14 @@
 
 /* Backups of instances: one file that holds a whole instance, made by the daemon in its own area. */
 
-/* Makes one; the daemon itself drops it after a day, should nobody come for it. Budget: none, for nobody knows how large it is.
- * On Ctrl-C the daemon goes on: backup_discard(). */
+/* Makes one; the daemon itself drops it after a day, should nobody come for it. Budget: none, for nobody knows how
+ * large it is. On Ctrl-C the daemon goes on: backup_discard(). */
 int backup_create(struct client *client, const char *instance, const char *backup, bool instance_only,
                   const char *compression, struct narrator *narrator, struct error *err);
 
 /* Streams it into a descriptor, narrating progress with its rate. */
-int backup_download(struct client *client, const char *instance, const char *backup, int fd,
-                    struct narrator *narrator, struct error *err);
+int backup_download(struct client *client, const char *instance, const char *backup, int fd, struct narrator *narrator,
+                    struct error *err);
 
 /* Sees to it that there is none of that name, also where the daemon is still making it: then it waits for that, at most
  * `budget` milliseconds. Absent is success. */

@@ -1,5 +1,5 @@
-/* The index and the members of an exported box: the text of an index, or (first byte odd) a path and a link behind a NUL.
- * Not for the archive's own framing, which is libarchive's. */
+/* The index and the members of an exported box: the text of an index, or (first byte odd) a path and a link behind a
+ * NUL. Not for the archive's own framing, which is libarchive's. */
 #include "base/memory.h"
 #include "box/artifact.h"
 #include "box/name.h"
@@ -17,7 +17,8 @@ static void try_member(const uint8_t *data, size_t size)
     const char *why = NULL;
 
     for (int kind = ARTIFACT_FILE; kind <= ARTIFACT_BLOCK_DEVICE; kind++) {
-        if (artifact_allows(path, (enum artifact_kind)kind, link, 1, 3, &why) && (path[0] == '/' || strstr(path, ".."))) {
+        if (artifact_allows(path, (enum artifact_kind)kind, link, 1, 3, &why) &&
+            (path[0] == '/' || strstr(path, ".."))) {
             /* Two dots may be part of a name, never a whole part of a path. */
             if (path[0] == '/' || strstr(path, "/../") || strncmp(path, "../", 3) == 0) {
                 abort();

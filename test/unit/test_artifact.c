@@ -33,16 +33,8 @@ static void takes_what_an_export_has(void **state)
 
 static void refuses_paths_out_of_their_place(void **state)
 {
-    static const char *const paths[] = {"",
-                                        "/",
-                                        "/etc/passwd",
-                                        "etc/passwd",
-                                        "backup/../x",
-                                        "backup//x",
-                                        "backup/./x",
-                                        "../backup/x",
-                                        ROOT "../../../x",
-                                        ROOT "a/..",
+    static const char *const paths[] = {"",          "/",          "/etc/passwd", "etc/passwd",      "backup/../x",
+                                        "backup//x", "backup/./x", "../backup/x", ROOT "../../../x", ROOT "a/..",
                                         "backups/x"};
 
     for (size_t i = 0; i < ARRAY_LENGTH(paths); i++) {
@@ -126,9 +118,12 @@ static void refuses_an_index_that_is_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(takes_what_an_export_has),     cmocka_unit_test(refuses_paths_out_of_their_place),
-        cmocka_unit_test(refuses_links_that_lead_out),  cmocka_unit_test(refuses_devices_of_the_host),
-        cmocka_unit_test(reads_an_index),               cmocka_unit_test(refuses_an_index_that_is_none),
+        cmocka_unit_test(takes_what_an_export_has),
+        cmocka_unit_test(refuses_paths_out_of_their_place),
+        cmocka_unit_test(refuses_links_that_lead_out),
+        cmocka_unit_test(refuses_devices_of_the_host),
+        cmocka_unit_test(reads_an_index),
+        cmocka_unit_test(refuses_an_index_that_is_none),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* Mirrors src/box/reduce.c: what is left of a configuration. */
+#include "base/memory.h"
 #include "base/text.h"
 #include "box/contract.h"
 #include "box/reduce.h"
-#include "base/memory.h"
 #include "unit.h"
 
 #include <string.h>
@@ -10,9 +10,11 @@
 static const char hostile[] =
     "{'name': 'a', 'architecture': 'x86_64', 'ephemeral': false, 'description': '', 'profiles': ['default', 'box-net'],"
     " 'config': {'user.box': '1', 'limits.cpu': '2', 'security.privileged': 'true', 'raw.lxc': 'x',"
-    "            'volatile.eth0.hwaddr': '10:66:6a:00:00:01', 'volatile.idmap.next': '[]', 'volatile.last_state.power': 'RUNNING'},"
+    "            'volatile.eth0.hwaddr': '10:66:6a:00:00:01', 'volatile.idmap.next': '[]', "
+    "'volatile.last_state.power': 'RUNNING'},"
     " 'devices': {'root': {'type': 'disk', 'path': '/', 'pool': 'default', 'size': '2GiB', 'raw.mount.options': 'x'},"
-    "             'eth0': {'type': 'nic', 'network': 'boxnet', 'ipv4.address': '10.88.0.9', 'security.port_isolation': 'true',"
+    "             'eth0': {'type': 'nic', 'network': 'boxnet', 'ipv4.address': '10.88.0.9', 'security.port_isolation': "
+    "'true',"
     "                      'security.mac_filtering': 'true', 'security.ipv4_filtering': 'true'},"
     "             'door-80': {'type': 'proxy', 'listen': 'tcp:127.0.0.1:80', 'connect': 'tcp:127.0.0.1:80'},"
     "             'host': {'type': 'disk', 'source': '/', 'path': '/mnt'}}}";

@@ -15,7 +15,8 @@ static void takes_what_the_rule_says(void **state)
 
 static void refuses_the_rest(void **state)
 {
-    static const char *const labels[] = {"", ".", "..", "-a", "_a", "a/b", "../a", "a b", "a\nb", "\xc3\xa4", "a%2e", "a?b"};
+    static const char *const labels[] = {"",     ".",   "..",   "-a",       "_a",   "a/b",
+                                         "../a", "a b", "a\nb", "\xc3\xa4", "a%2e", "a?b"};
     char label[65];
 
     for (size_t i = 0; i < ARRAY_LENGTH(labels); i++) {
