@@ -24,6 +24,7 @@
 #define DISCARD_BUDGET (10 * 60 * 1000)
 #define RETRY_MS       1000
 #define GUARD_BUDGET   (60 * 60 * 1000) /* of a child that nobody waits for */
+#define GUARD_LOOKS    5                /* a request of a dead client may reach the daemon's hands after the first one */
 
 struct export
 {
@@ -151,11 +152,13 @@ static void stand_guard(const struct export *export, int fd)
         got = read(3, &byte, 1);
     } while (got < 0 && errno == EINTR);
     /* A daemon that restarts is back some seconds later: nothing tells when. */
-    for (int64_t deadline = clock_deadline(GUARD_BUDGET); got == 0 && clock_left(deadline) != 0;) {
+    int64_t deadline = clock_deadline(GUARD_BUDGET);
+
+    for (int looks = 0; got == 0 && looks < GUARD_LOOKS && clock_left(deadline) != 0;) {
         CLEANUP(client_closep) struct client *client = NULL;
 
         if (client_open(&client, NULL) == 0 && discard(client, export) == 0) {
-            return;
+            looks++;
         }
         (void)poll(NULL, 0, RETRY_MS);
     }

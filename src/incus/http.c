@@ -20,6 +20,7 @@
 /* Few syscalls a megabyte: libcurl's own maximum for uploads, and what it reads at a time. */
 #define UPLOAD_BUFFER   (2L * 1024 * 1024)
 #define DOWNLOAD_BUFFER (512L * 1024)
+#define ANSWER_GRACE_MS 10000
 
 struct http {
     struct curl curl;
@@ -462,9 +463,27 @@ static int out_of_time(const struct http *http, int64_t waited, const char *why,
     return error_remedy(err, "see what the daemon is busy with: incus operation list");
 }
 
+/* Whether Ctrl-C ends an exchange. An act without a long body is answered at once, and its answer is worth the moment:
+ * who turns away from it does not learn what the daemon has begun, and cannot undo it. */
+static int give_up(const struct http_request *request, const struct http_patience *patience, int64_t *deadline,
+                   struct error *err)
+{
+    bool act = !text_equal(request->method, "GET") && !request->source && request->part_count == 0;
+
+    if (patience->deaf || !cancel_requested()) {
+        return 0;
+    }
+    if (act && *deadline < 0) {
+        *deadline = clock_deadline(ANSWER_GRACE_MS);
+    }
+    return act && clock_left(*deadline) != 0 ? 0 : cancel_check(err);
+}
+
 int http_exchange(struct http *http, const struct http_request *request, const struct http_patience *patience,
                   struct http_answer *ret_answer, struct error *err)
 {
+    int64_t grace = -1;
+
     if (!patience->deaf && cancel_check(err) < 0) {
         return -1;
     }
@@ -482,14 +501,17 @@ int http_exchange(struct http *http, const struct http_request *request, const s
         if (patience->idle > 0) {
             timeout = shorter(timeout, last_byte + patience->idle > now ? last_byte + patience->idle - now : 0);
         }
-        struct pollfd cancel = {.fd = patience->deaf ? -1 : cancel_fd(), .events = POLLIN};
+        if (grace >= 0) {
+            timeout = shorter(timeout, clock_left(grace));
+        }
+        struct pollfd cancel = {.fd = patience->deaf || grace >= 0 ? -1 : cancel_fd(), .events = POLLIN};
         if (http_step(http, &cancel, 1, timeout, err) < 0) {
             return -1;
         }
         if (transfer->ended) {
             break;
         }
-        if (!patience->deaf && cancel_check(err) < 0) {
+        if (give_up(request, patience, &grace, err) < 0) {
             return -1;
         }
         now = clock_now();

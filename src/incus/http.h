@@ -62,6 +62,8 @@ void http_close(struct http *http);
 DEFINE_CLEANUP(struct http *, http_close)
 
 /* The whole exchange: sends, waits, ticks, narrates how far a streamed body is. Any HTTP status is success.
+ * Ctrl-C ends it, but for an act that is under way without a streamed body: that one has 10 s more for its answer, so
+ * that who undoes it knows what the daemon has begun.
  * ERR_NO_DAEMON (connection refused, closed or, with nothing ever answered, idle), ERR_TIMEOUT, ERR_INTERRUPTED,
  * ERR_PROTOCOL, ERR_SYSTEM (the source or the sink failed, too large an answer). */
 int http_exchange(struct http *http, const struct http_request *request, const struct http_patience *patience,

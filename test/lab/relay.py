@@ -10,6 +10,7 @@ Requests are counted over all connections, from 1. At request K (and only there)
     lose      the daemon gets the request, its answer is lost and the connection closed
     error     the daemon does not see it; the client gets a 500 in the daemon's own shape
     delay     the daemon gets it after a second
+    signal    the client gets a SIGINT, the daemon the request half a second later
     stop      as lose, and every later connection is refused: the daemon is gone for good
     kill      the client (the process at the other end of the socket) is killed before the daemon sees the request
     killed    the daemon gets the request, then the client is killed
@@ -30,7 +31,7 @@ import time
 ANSWER = json.dumps({"type": "error", "error": "spoiled by the relay", "error_code": 500, "metadata": None}).encode()
 ERROR = (b"HTTP/1.1 500 Internal Server Error\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
          % len(ANSWER)) + ANSWER
-ACTIONS = ("pass", "cut", "lose", "error", "delay", "stop", "kill", "killed")
+ACTIONS = ("pass", "cut", "lose", "error", "delay", "signal", "stop", "kill", "killed")
 
 
 class Reader:
@@ -127,7 +128,7 @@ class Relay:
             if action == "cut":
                 return
             if action == "kill":
-                kill_peer(client)
+                signal_peer(client, signal.SIGKILL)
                 return
             if action == "error":
                 for _ in reader.body(head):
@@ -136,6 +137,9 @@ class Relay:
                 continue
             if action == "delay":
                 time.sleep(1)
+            if action == "signal":
+                signal_peer(client, signal.SIGINT)
+                time.sleep(0.5)
             if action in ("lose", "stop", "killed"):
                 muted.set()
             daemon.sendall(head)
@@ -146,7 +150,7 @@ class Relay:
                 time.sleep(0.3)
                 self.stopped = action == "stop"
                 if action == "killed":
-                    kill_peer(client)
+                    signal_peer(client, signal.SIGKILL)
                 return
             if re.search(rb"\r\nupgrade: *websocket", head, re.I):
                 if reader.data:
@@ -155,9 +159,9 @@ class Relay:
                 return
 
 
-def kill_peer(client):
+def signal_peer(client, number):
     pid, _, _ = struct.unpack("3i", client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-    os.kill(pid, signal.SIGKILL)
+    os.kill(pid, number)
 
 
 def pump(source, target, muted):

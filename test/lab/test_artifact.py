@@ -136,6 +136,15 @@ class Exporting(unittest.TestCase):
             self.assertEqual([entry.name for entry in DIRECTORY.iterdir() if entry.name.startswith(".")], [], number)
             export(self.path)
 
+    def test_ctrl_c_between_a_request_and_its_answer(self):
+        count = relayed.count(LAB, "export", "art-s", self.path)
+        for k in range(1, count + 1):
+            self.path.unlink(missing_ok=True)
+            with relayed.Relay(LAB, k, "signal") as relay:
+                done = relay.box("export", "art-s", self.path)
+                self.assertEqual(backups(), [], (k, relay.requests()))
+            self.assertEqual(done.returncode == 0, self.path.exists(), (k, done.stderr))
+
     def test_every_request_spoiled(self):
         count = relayed.count(LAB, "export", "art-s", self.path)
         for action, k in relayed.rounds(count, "cut", "killed"):

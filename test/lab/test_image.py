@@ -60,6 +60,14 @@ class Build:
             self.words += line
         return self
 
+    def wait_for_work(self):
+        """Until packages are being unpacked; what it narrates of that depends on how fast the machine is."""
+        while not list(CACHE.glob(".build-*/root/usr/bin/dpkg")):
+            if self.process.poll() is not None:
+                raise AssertionError("it ended: " + self.words + self.process.stderr.read().decode())
+            time.sleep(0.05)
+        return self
+
     def end(self, number, timeout=30):
         self.process.send_signal(number)
         out, rest = self.process.communicate(timeout=timeout)
@@ -139,7 +147,7 @@ class Interrupted(unittest.TestCase):
 
     def test_by_a_signal(self):
         for number in (signal.SIGINT, signal.SIGTERM):
-            build = Build().wait_for("extracting archives")
+            build = Build().wait_for_work()
             self.assertTrue(children(build.process.pid))
             status, out = build.end(number)
             self.assertEqual((status, out), (1, ""), build.words)
@@ -148,7 +156,7 @@ class Interrupted(unittest.TestCase):
             self.clean()
 
     def test_killed_and_swept_by_the_next(self):
-        build = Build().wait_for("extracting archives")
+        build = Build().wait_for_work()
         build.end(signal.SIGKILL)
         self.kept()
         left = work()

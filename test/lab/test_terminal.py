@@ -75,6 +75,8 @@ class Shell(unittest.TestCase):
         session.type("trap 'echo \"<\"$(stty size)\">\"' WINCH; echo armed\n")
         session.wait_for(r"\narmed|\rarmed")
         session.resize(44, 132)
+        while session.ask("stty size") != "44 132":  # keys and sizes go to the daemon by ways of their own
+            pass
         session.type("\n")
         self.assertEqual(session.wait_for(r"<(\d+ \d+)>").group(1), "44 132")
         session.type("exit\n")
