@@ -6,11 +6,13 @@
     ./check lab:test_exec   one module of the lab's tests
     ./check --list          the stages
 """
+import io
 import json
 import os
 import re
 import subprocess
 import sys
+import threading
 import time
 import unittest
 from pathlib import Path
@@ -19,6 +21,9 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
 SANITIZED = ROOT / "build-sanitized"
 FUZZ_SECONDS = 12
+WORKERS = 2  # labs side by side
+ALONE = ("test_lab",)  # compares the whole machine before and after
+LONGEST = ("test_drill_sabotage", "test_drill", "test_doctor", "test_artifact", "test_mint")  # first, or they would be last
 FUZZ_FLAGS = ["-Db_sanitize=address,undefined", "-Db_lundef=false", "-Dfuzz=true", "-Dtests=false"]
 
 
@@ -123,7 +128,7 @@ def stage_fuzz(tally):
 
 
 class Result(unittest.TextTestResult):
-    """A test that cannot run has failed; only what this machine cannot have (a VM) is counted apart, aloud."""
+    """Counts what passed, too."""
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
@@ -134,27 +139,97 @@ class Result(unittest.TextTestResult):
         self.passed += 1
 
 
-def stage_lab(tally, modules=()):
-    """Runs the integration tests against a real Incus in the lab, with the sanitized build."""
+def run_module(name):
+    """The tests of one module of the lab's: a dictionary that JSON carries, with all that they printed."""
+    text = io.StringIO()
+    start = time.monotonic()
+    suite = unittest.defaultTestLoader.loadTestsFromName(name)
+    result = unittest.TextTestRunner(text, verbosity=2, resultclass=Result).run(suite)
+    return {"module": name, "passed": result.passed, "text": text.getvalue(), "seconds": time.monotonic() - start,
+            "failed": [str(test) for test, _ in result.failures + result.errors]
+            + [f"{test}: unexpected success" for test in result.unexpectedSuccesses],
+            "skipped": [(str(test), reason) for test, reason in result.skipped]}
+
+
+def work():
+    """The other end of a Worker: a module's name a line in, its result a line out. The lab goes down at the end."""
     sys.path.insert(0, str(ROOT / "test" / "lab"))
+    results = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # what a test prints by itself is no result
+    for line in sys.stdin:
+        print(json.dumps(run_module(line.strip())), file=results, flush=True)
+    return 0
+
+
+class Worker:
+    """A process with a lab of its own that runs modules one after the other."""
+
+    def __init__(self, number):
+        self.process = subprocess.Popen(["/usr/bin/python3", __file__, "--worker"], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True, cwd=ROOT,
+                                        env={**os.environ, "BOX_LAB": f"{os.environ.get('BOX_LAB', 'test')}-{number}"})
+
+    def run(self, name):
+        try:
+            self.process.stdin.write(name + "\n")
+            self.process.stdin.flush()
+            return json.loads(self.process.stdout.readline())
+        except (OSError, ValueError):
+            return {"module": name, "passed": 0, "text": "", "seconds": 0, "failed": [f"{name}: its process ended"], "skipped": []}
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+def take_in(tally, result):
+    """A test that cannot run has failed; only what this machine cannot have (a VM) is counted apart, aloud."""
+    print(result["text"], end="")
+    print(f"   {result['module']}: {result['seconds']:.0f} s\n", flush=True)
+    tally.passed += result["passed"]
+    tally.failures += [f"lab: {name}" for name in result["failed"]]
+    for test, reason in result["skipped"]:
+        if reason.startswith("needs a VM"):
+            tally.absent.append(f"{test}: {reason}")
+        else:
+            tally.failures.append(f"lab: {test}: skipped: {reason}")
+
+
+def stage_lab(tally, modules=()):
+    """Runs the integration tests against a real Incus in labs, two side by side, with the sanitized build."""
     ok, log = build(SANITIZED, "-Db_sanitize=address,undefined", "-Db_lundef=false")
     if not ok:
         tally.add("build for the lab", False, log)
         return
     os.environ.setdefault("BOX_BINARY", str(SANITIZED / "src" / "cli" / "box"))
     names = list(modules) or [path.stem for path in sorted((ROOT / "test" / "lab").glob("test_*.py"))]
-    suite = unittest.defaultTestLoader.loadTestsFromNames(names)
-    result = unittest.TextTestRunner(sys.stdout, verbosity=2, resultclass=Result).run(suite)
-    tally.passed += result.passed
-    for test, _ in result.failures + result.errors:
-        tally.failures.append(f"lab: {test}")
-    for test, reason in result.skipped:
-        if reason.startswith("needs a VM"):
-            tally.absent.append(f"{test}: {reason}")
-        else:
-            tally.failures.append(f"lab: {test}: skipped: {reason}")
-    for test in result.unexpectedSuccesses:
-        tally.failures.append(f"lab: {test}: unexpected success")
+    alone = [name for name in names if name in ALONE]
+    queue = [name for name in LONGEST if name in names]
+    queue += [name for name in names if name not in alone and name not in queue]
+    lock = threading.Lock()
+
+    def serve(worker):
+        while True:
+            with lock:
+                if not queue:
+                    break
+                name = queue.pop(0)
+            result = worker.run(name)
+            with lock:
+                take_in(tally, result)
+        worker.end()
+
+    threads = [threading.Thread(target=serve, args=(Worker(number),)) for number in range(1, min(WORKERS, len(queue)) + 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if alone:
+        worker = Worker(0)
+        for name in alone:
+            take_in(tally, worker.run(name))
+        worker.end()
 
 
 STAGES = {"tree": stage_tree, "unit": stage_unit, "clang": stage_clang, "sanitized": stage_sanitized,
@@ -162,6 +237,8 @@ STAGES = {"tree": stage_tree, "unit": stage_unit, "clang": stage_clang, "sanitiz
 
 
 def main(arguments):
+    if arguments == ["--worker"]:
+        return work()
     if arguments and arguments[0] in ("-h", "--help", "--list"):
         print(__doc__.strip())
         for name, stage in STAGES.items():
