@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -92,9 +93,12 @@ static int open_input(const struct process_options *options, struct error *err)
 }
 
 static void become(const char *const *argv, const struct process_options *options, int input, int output, int errors,
-                   int report)
+                   int report, pid_t caller)
 {
     setpgid(0, 0);
+    if (options->mortal && (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != caller)) {
+        _exit(127);
+    }
     struct sigaction standard = {.sa_handler = SIG_DFL};
     for (int number = 1; number < 32; number++) {
         sigaction(number, &standard, NULL);
@@ -137,12 +141,13 @@ static int spawn(const char *const *argv, struct child *child, struct error *err
     CLEANUP(fd_closep) int report_read = report[0];
     CLEANUP(fd_closep) int report_write = report[1];
 
+    pid_t caller = getpid();
     child->pid = fork();
     if (child->pid < 0) {
         return error_set_errno(err, errno, "fork");
     }
     if (child->pid == 0) {
-        become(argv, child->options, input, output_end, errors_end, report_write);
+        become(argv, child->options, input, output_end, errors_end, report_write, caller);
     }
     setpgid(child->pid, child->pid);
     fd_closep(&report_write);

@@ -17,6 +17,7 @@ struct process_options {
     size_t input_length;
     size_t ceiling;                          /* most bytes of output kept; 0 means 1 MiB; the rest is read and dropped */
     int64_t budget;                          /* milliseconds; 0 or less: no limit */
+    bool mortal;                             /* the program is killed at once when the caller dies */
     struct narrator *narrator;               /* ticked while waiting; may be NULL */
     void (*line)(void *context, const char *line); /* each line of stdout and stderr as it comes; may be NULL */
     void *context;

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "box/busy.h"
 #include "box/identity.h"
 #include "box/power.h"
 #include "box/remove.h"
@@ -23,8 +24,7 @@
 #include <sys/random.h>
 
 #define START_BUDGET_MS 60000
-#define BUSY_BUDGET_MS  20000
-#define BUSY_PAUSE_MS   100
+#define TAKEN_BUDGET_MS 20000
 #define AGENT_BUDGET_MS (3 * 60 * 1000)
 #define AGENT_SHARE     4
 
@@ -85,26 +85,19 @@ static bool lost_the_name(struct birth *birth, struct error *err)
 }
 
 /* Another `new` of the name that comes too late holds the daemon's lock on it until it is refused: a start that falls
- * into that moment is refused too. Nothing tells when the lock is free, so it is tried again. */
+ * into that moment is refused too. */
 static int request_start(struct birth *birth, struct error *err)
 {
-    int64_t deadline = clock_deadline(BUSY_BUDGET_MS);
+    int64_t deadline = clock_deadline(TAKEN_BUDGET_MS);
 
     while (true) {
         CLEANUP(error_reset) struct error refusal = {0};
-        struct pollfd cancel = {.fd = cancel_fd(), .events = POLLIN};
 
         if (instance_change_state(birth->client, birth->name, "start", -1, false, START_BUDGET_MS, birth->narrator,
                                   &refusal) == 0) {
             return 0;
         }
-        if (refusal.code != ERR_REFUSED_BY_INCUS || !strstr(refusal.message, "is busy running") ||
-            clock_left(deadline) == 0) {
-            return error_move(err, &refusal);
-        }
-        (void)poll(&cancel, 1, BUSY_PAUSE_MS);
-        narrate_tick(birth->narrator);
-        if (cancel_check(err) < 0) {
+        if (busy_wait_to_retry(birth->client, birth->name, deadline, birth->narrator, &refusal, err) < 0) {
             return -1;
         }
     }

@@ -21,8 +21,8 @@ int remove_box(struct client *client, const struct box *box, struct narrator *na
 int remove_minted(struct client *client, const char *name, const char *mint_id, struct narrator *narrator,
                   bool *ret_removed, struct error *err);
 
-/* Removes an instance of whatever kind by a name that nobody but the caller can know, waiting for what the daemon still does with
- * it. Absent is success. */
+/* Removes an instance of whatever kind by a name that nobody but the caller can know, waiting for what the daemon still
+ * does with the name. Absent is success. */
 int remove_instance(struct client *client, const char *name, struct narrator *narrator, struct error *err);
 
 #endif

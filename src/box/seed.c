@@ -19,7 +19,6 @@
 #define NAME_PREFIX   "box-seed-"
 #define DEFAULT_AGE   (7 * 24 * 3600)
 #define COPY_BUDGET   120000
-#define DELETE_BUDGET 120000
 
 static void feed(struct sha256 *digest, const char *text)
 {
@@ -184,13 +183,10 @@ int seed_list(struct client *client, struct seed **ret_seeds, size_t *ret_count,
 
 int seed_remove(struct client *client, const struct seed *seed, struct error *err)
 {
-    CLEANUP(error_reset) struct error cause = {0};
-
-    if (instance_delete(client, seed->instance, DELETE_BUDGET, &cause) == 0 || cause.code == ERR_NOT_FOUND) {
-        return 0;
-    }
-    error_wrap(&cause, "removing the seed %s", seed->instance);
-    return error_move(err, &cause);
+    /* A mint may be copying it at this moment. */
+    return remove_instance(client, seed->instance, NULL, err) < 0
+               ? error_wrap(err, "removing the seed %s", seed->instance)
+               : 0;
 }
 
 /* Drops what no mint of this template can get: older content, another image, age. True where the wanted one is there.

@@ -2,11 +2,12 @@
  * Not for: how a box is minted. The drill calls `box new`, as its user would. */
 #include "drill/crew.h"
 
-#include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/process.h"
 #include "base/text.h"
+#include "box/busy.h"
+#include "box/remove.h"
 #include "box/tag.h"
 #include "drill/pool.h"
 #include "incus/guestfile.h"
@@ -18,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { DELETE_BUDGET_MS = 60000, MOST_BOXES = 4, PROBE_CEILING = 4 << 20 };
+enum { MOST_BOXES = 4, PROBE_CEILING = 4 << 20 };
 
 static const char *const roles[MOST_BOXES] = {"box", "peer", "spare", "other"};
 
@@ -113,7 +114,8 @@ static json_t *mint_one(void *context)
                                  mint->template_name,
                                  mint->container ? "--container" : NULL,
                                  NULL};
-    struct process_options options = {.budget = mint->budget, .line = write_line, .context = &log};
+    /* One that outlived its drill would go on to create what the drill's cleanup no longer finds. */
+    struct process_options options = {.budget = mint->budget, .mortal = true, .line = write_line, .context = &log};
 
     if (process_run(words, &options, &result, &err) < 0) {
         return json_pack("{s:s}", "error", err.message);
@@ -212,6 +214,24 @@ int crew_strip(const struct ground *ground, struct client *client, const char *i
 
 /* Removing -------------------------------------------------------------------------------------------------------- */
 
+/* Waits for the creates of noted names that nobody waits for any more: their instances may not be there yet. */
+static int settle(struct client *client, struct error *err)
+{
+    static const char kind[] = "instance.";
+    DIR *directory = opendir(MADE_DIRECTORY);
+    int result = 0;
+
+    for (struct dirent *entry; result == 0 && directory && (entry = readdir(directory));) {
+        if (text_starts_with(entry->d_name, kind)) {
+            result = busy_wait(client, entry->d_name + strlen(kind), err);
+        }
+    }
+    if (directory) {
+        (void)closedir(directory);
+    }
+    return result;
+}
+
 static int leftover_instances(struct client *client, struct argv *names, struct error *err)
 {
     CLEANUP(json_freep) json_t *instances = NULL;
@@ -254,14 +274,12 @@ int crew_leftovers(struct client *client, struct argv *ret_names, struct error *
     return 0;
 }
 
-static int remove_one(struct client *client, const char *item, struct error *err)
+static int remove_one(struct client *client, const char *item, struct narrator *narrator, struct error *err)
 {
     const char *name = strchr(item, ' ') + 1;
 
     if (text_starts_with(item, "instance ")) {
-        CLEANUP(error_reset) struct error stopped = {0};
-        (void)instance_change_state(client, name, "stop", 0, true, DELETE_BUDGET_MS, NULL, &stopped);
-        return instance_delete(client, name, DELETE_BUDGET_MS, err);
+        return remove_instance(client, name, narrator, err);
     }
     CLEANUP(freep) char *path = xasprintf("/1.0/%.*ss/%s", (int)(name - item - 1), item, name);
     return client_request(client, "DELETE", path, NULL, NULL, err);
@@ -272,13 +290,13 @@ int crew_remove(struct client *client, struct narrator *narrator, struct error *
     CLEANUP(argv_reset) struct argv names = {0};
     CLEANUP(argv_reset) struct argv left = {0};
 
-    if (crew_leftovers(client, &names, err) < 0) {
+    if (settle(client, err) < 0 || crew_leftovers(client, &names, err) < 0) {
         return -1;
     }
     for (size_t i = 0; i < names.count; i++) {
         CLEANUP(error_reset) struct error why = {0};
         narrate_progress(narrator, "removing %s", names.items[i]);
-        if (remove_one(client, names.items[i], &why) < 0 && why.code != ERR_NOT_FOUND) {
+        if (remove_one(client, names.items[i], narrator, &why) < 0 && why.code != ERR_NOT_FOUND) {
             narrate_warn(narrator, "%s: %s", names.items[i], why.message);
         }
     }

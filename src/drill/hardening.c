@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "box/remove.h"
 #include "drill/crew.h"
 #include "drill/hardening.h"
 #include "drill/phases.h"
@@ -386,8 +387,7 @@ static void remove_instances(struct client *client)
     json_array_foreach(array, at, row) {
         const json_t *profiles = json_object_get(row, "profiles");
         if (text_equal(json_string_value(json_array_get(profiles, 0)), CREW_PROFILE)) {
-            (void)instance_change_state(client, json_text(row, "name"), "stop", 0, true, OPERATION_MS, NULL, NULL);
-            (void)instance_delete(client, json_text(row, "name"), OPERATION_MS, NULL);
+            (void)remove_instance(client, json_text(row, "name"), NULL, NULL);
         }
     }
 }

@@ -384,7 +384,7 @@ int trial_command(struct trial *trial, const char *place, const char *const *wor
             return -1;
         }
     } else {
-        struct process_options options = {.budget = clock_left(trial->deadline)};
+        struct process_options options = {.budget = clock_left(trial->deadline), .mortal = true};
         if (process_run(words, &options, &result, err) < 0) {
             return -1;
         }

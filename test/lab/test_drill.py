@@ -15,6 +15,7 @@ from pathlib import Path
 
 import drilling
 import harness
+import held
 
 LAB = harness.Lab()
 GARBAGE = """cat > /tmp/drill-fake.$$ <<'FAKE'
@@ -216,9 +217,9 @@ class Interrupted(unittest.TestCase):
         self.check_interrupted("D", "phase D")
         self.assertNotIn("drill-net", LAB.must(["incus", "network", "list", "-f", "csv"]).stdout)
 
-    def check_killed(self, phase, mark):
+    def check_killed(self, phase, mark, begun=drill_instances):
         process = self.start_until(phase, mark)
-        time.sleep(2)  # into the phase; what is being done then is nobody's to say
+        held.Image.wait(begun, "nothing is made")
         LAB.run(["bash", "-c", "kill -9 %s" % " ".join(map(str, self.drill_pids()))])
         process.stderr.read()
         process.wait(timeout=30)
@@ -240,7 +241,7 @@ class Interrupted(unittest.TestCase):
         self.check_killed("C", "minting")
 
     def test_killed_in_the_hardening(self):
-        self.check_killed("D", "phase D")
+        self.check_killed("D", "phase D", lambda: "drill-net" in LAB.must(["incus", "network", "list", "-f", "csv"]).stdout)
         self.assertNotIn("drill-net", LAB.must(["incus", "network", "list", "-f", "csv"]).stdout)
 
     def test_one_at_a_time(self):
@@ -251,6 +252,20 @@ class Interrupted(unittest.TestCase):
         process.send_signal(signal.SIGINT)
         process.stderr.read()
         process.wait(timeout=60)
+
+    def test_a_create_that_goes_on_is_waited_for(self):
+        """A mint whose drill was killed goes on in the daemon, which refuses to remove it meanwhile."""
+        name = "drill-a-0held0"
+        LAB.must(["sh", "-c", "mkdir -p /var/lib/box/drill/made && touch /var/lib/box/drill/made/instance." + name])
+        with held.Image(LAB) as image:
+            image.create(name)
+            process = drilling.start(LAB, "--claim", "T01", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            held.assert_waits(self, process)
+            image.release()
+            said = process.communicate(timeout=120)[0]
+        self.assertEqual(0, process.returncode, said)
+        self.assertNotIn("could not be removed", said)
+        self.assertEqual([], drill_instances())
 
     def test_another_box_is_left_alone(self):
         LAB.must([harness.binary(), "new", "drill-mine"], timeout=180)

@@ -5,6 +5,7 @@ import time
 import unittest
 
 import harness
+import held
 import relayed
 import tinybox
 from session import Session
@@ -79,6 +80,16 @@ class Removing(unittest.TestCase):
         done = LAB.box("rm", "--force", "rm-a")
         start.communicate(timeout=30)
         self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("rm-a", instances())
+
+    def test_waits_for_a_create_that_nobody_waits_for(self):
+        with held.Image(LAB) as image:
+            image.create("rm-a", "user.box=1", "user.box.state=minting")
+            removal = LAB.popen([harness.binary(), "rm", "--force", "rm-a"], stderr=-1)
+            held.assert_waits(self, removal)
+            image.release()
+            words = removal.communicate(timeout=60)[1].decode()
+        self.assertEqual(removal.returncode, 0, words)
         self.assertNotIn("rm-a", instances())
 
     def test_a_bad_name_among_them_is_refused_before_any_request(self):
