@@ -196,20 +196,10 @@ static void set_limits(const struct clone *clone, json_t *config, json_t *device
 
 static void tell(const struct clone *clone, const struct argv *stripped)
 {
-    json_t *device;
-    const char *name;
-
     for (size_t i = 0; i < stripped->count; i++) {
         narrate_warn(clone->narrator, "left out, off the contract: %s", stripped->items[i]);
     }
-    json_object_foreach(json_object_get(clone->object, "devices"), name, device)
-    {
-        if (text_starts_with(name, CONTRACT_DOOR_PREFIX) && contract_allows_device(name, device, NULL)) {
-            narrate_note(clone->narrator, "not copied: the door %s", name);
-        } else if (text_equal(name, STACK_NIC) && json_text(device, "ipv4.address")) {
-            narrate_note(clone->narrator, "not copied: the fixed address %s", json_text(device, "ipv4.address"));
-        }
-    }
+    reduce_tell_own(clone->object, clone->narrator);
 }
 
 static int create(void *context, struct error *err)

@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "box/artifact.h"
 #include "incus/backup.h"
 
 #include <errno.h>
@@ -206,6 +207,15 @@ static bool says_full(const struct error *err)
            (err->message && (strstr(err->message, "o space left on device") || strstr(err->message, "uota exceeded")));
 }
 
+static int lacks_room_to_pack(const struct export *export, const char *cause, struct error *err)
+{
+    error_set(err, ERR_STATE,
+              "the disk of the daemon has no room to pack %s (its backups lie below its own directory, "
+              "/var/lib/incus/backups): %s",
+              export->request->box->name, cause);
+    return error_remedy(err, "make room there, or leave the snapshots out: --instance-only");
+}
+
 static int make_backup(struct export *export, struct error *err)
 {
     static const char *const compressions[] = {"zstd", "gzip"};
@@ -225,15 +235,42 @@ static int make_backup(struct export *export, struct error *err)
             continue;
         }
         if (says_full(&cause)) {
-            error_set(err, ERR_STATE,
-                      "the disk of the daemon has no room to pack %s (its backups lie below its own "
-                      "directory, /var/lib/incus/backups): %s",
-                      name, cause.message);
-            return error_remedy(err, "make room there, or leave the snapshots out: --instance-only");
+            return lacks_room_to_pack(export, cause.message, err);
         }
         return error_move(err, &cause);
     }
     return error_set(err, ERR_SYSTEM, "the daemon can compress with neither zstd nor gzip");
+}
+
+/* Incus 6.0 calls a backup done although the disk was full and the file is cut off: only reading it to its end tells. */
+static int check_whole(struct export *export, struct error *err)
+{
+    CLEANUP(artifact_reset) struct artifact artifact = {0};
+    CLEANUP(error_reset) struct error cause = {0};
+
+    narrate_step(export->narrator, "reading it again");
+    if (lseek(export->fd, 0, SEEK_SET) < 0) {
+        return error_set_errno(err, errno, "cannot read %s again", export->path);
+    }
+    if (artifact_check(export->fd, export->path, export->narrator, &artifact, &cause) == 0) {
+        narrate_done(export->narrator, "whole, %llu members", (unsigned long long)artifact.members);
+        return 0;
+    }
+    if (cause.code == ERR_CONTRACT) {
+        narrate_warn(export->narrator, "box import would refuse it: %s", cause.message);
+        return 0;
+    }
+    return cause.code == ERR_USAGE ? lacks_room_to_pack(export, "what it packed is cut off", err)
+                                   : error_move(err, &cause);
+}
+
+static int cannot_write(const struct export *export, struct error *cause, struct error *err)
+{
+    if (!says_full(cause)) {
+        return error_move(err, cause);
+    }
+    error_set(err, ERR_STATE, "the disk of %s has no room for %s", export->directory, export->path);
+    return error_remedy(err, "make room there, or name a file on another disk");
 }
 
 static int fetch(struct export *export, struct error *err)
@@ -242,16 +279,14 @@ static int fetch(struct export *export, struct error *err)
 
     narrate_step(export->narrator, "writing %s", export->path);
     if (backup_download(export->client, export->request->box->name, export->backup, export->fd, export->narrator,
-                        &cause) < 0 ||
-        name_target(export, &cause) < 0) {
-        if (says_full(&cause)) {
-            error_set(err, ERR_STATE, "the disk of %s has no room for %s", export->directory, export->path);
-            return error_remedy(err, "make room there, or name a file on another disk");
-        }
-        return error_move(err, &cause);
+                        &cause) < 0) {
+        return cannot_write(export, &cause, err);
     }
     narrate_done(export->narrator, "%s", "");
-    return 0;
+    if (check_whole(export, err) < 0) {
+        return -1;
+    }
+    return name_target(export, &cause) < 0 ? cannot_write(export, &cause, err) : 0;
 }
 
 /* On every way out; a Ctrl-C must not stop the cleaning up. Where the daemon does not answer any more the guard goes

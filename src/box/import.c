@@ -129,6 +129,7 @@ static int reduce(struct import *import, char **ret_instance_id, struct error *e
     for (size_t i = 0; i < stripped.count; i++) {
         narrate_warn(import->narrator, "taken away, off the contract: %s", stripped.items[i]);
     }
+    reduce_tell_own(instance, import->narrator);
     stamp(import, instance, body);
     if (instance_put(import->client, import->temporary, etag, body, PUT_BUDGET, err) < 0) {
         return error_wrap(err, "cannot put it on the contract");

@@ -125,6 +125,21 @@ json_t *reduce_body(const json_t *instance, const struct reduce_options *options
     return body;
 }
 
+void reduce_tell_own(const json_t *instance, struct narrator *narrator)
+{
+    json_t *device;
+    const char *name;
+
+    json_object_foreach(json_object_get(instance, "devices"), name, device)
+    {
+        if (text_starts_with(name, CONTRACT_DOOR_PREFIX) && contract_allows_device(name, device, NULL)) {
+            narrate_note(narrator, "left out: the door %s", name);
+        } else if (text_equal(name, STACK_NIC) && json_text(device, "ipv4.address")) {
+            narrate_note(narrator, "left out: the fixed address %s", json_text(device, "ipv4.address"));
+        }
+    }
+}
+
 bool reduce_differs(const json_t *instance, const json_t *body)
 {
     static const char *const parts[] = {"config", "devices", "profiles"};

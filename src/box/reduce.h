@@ -3,6 +3,7 @@
 
 #include "base/argv.h"
 #include "base/json.h"
+#include "base/narrate.h"
 
 #include <stdbool.h>
 
@@ -19,6 +20,9 @@ struct reduce_options {
  * line of `ret_stripped` ("raw.lxc: it reaches past Incus's own checks"); doors, pins and notes go without a word
  * there. The caller owns the object and may add its stamp to its "config". */
 json_t *reduce_body(const json_t *instance, const struct reduce_options *options, struct argv *ret_stripped);
+
+/* Tells what a fresh machine does not get although the contract allows it: each door, and a fixed address. */
+void reduce_tell_own(const json_t *instance, struct narrator *narrator);
 
 /* True where a PUT of the body would change the instance. */
 bool reduce_differs(const json_t *instance, const json_t *body);

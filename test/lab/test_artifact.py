@@ -103,6 +103,19 @@ class Exporting(unittest.TestCase):
         self.assertIn("the disk of /mnt/small has no room", done.stderr)
         self.assertEqual(backups(), [])
 
+    def test_a_full_disk_of_the_daemon_is_named_and_nothing_stays(self):
+        LAB.must(["mount", "-t", "tmpfs", "-o", "size=64k", "none", "/var/lib/incus/backups"])
+        try:
+            done = LAB.box("export", "art-s", self.path)
+        finally:
+            LAB.must(["umount", "/var/lib/incus/backups"])
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("the disk of the daemon has no room", done.stderr)
+        self.assertIn("--instance-only", done.stderr)
+        self.assertFalse(self.path.exists())
+        self.assertEqual(backups(), [])
+        self.assertEqual(LAB.box("export", "art-s", self.path).returncode, 0)
+
     def test_instance_only_leaves_the_snapshots_out(self):
         LAB.box("snapshot", "art-s", "one")
         self.addCleanup(LAB.box, "snapshot", "rm", "art-s", "one", "-f")
@@ -179,6 +192,22 @@ class Importing(unittest.TestCase):
             self.assertEqual(rows[name]["status"], "Stopped")
         self.assertEqual(LAB.box("start", "art-i").returncode, 0)
         self.assertEqual(BOXES.shell("art-i", "cat /root/kept").stdout, "kept")
+
+    def test_a_door_stays_with_its_box(self):
+        path = DIRECTORY / "door.tar.zst"
+        LAB.must(["incus", "config", "device", "add", "art-s", "door-8095", "proxy", "listen=tcp:127.0.0.1:8095",
+                  "connect=tcp:127.0.0.1:8095"])
+        self.addCleanup(LAB.must, ["incus", "config", "device", "remove", "art-s", "door-8095"])
+        self.assertEqual(LAB.box("export", "art-s", path, "--force").returncode, 0)
+        done = LAB.box("import", path, "--name", "art-i")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("left out: the door door-8095", done.stderr)
+        self.assertEqual(LAB.box("start", "art-i").returncode, 0)
+        doors = json.loads(LAB.box("expose", "--list", "--json").stdout)
+        self.assertEqual([(door["box"], door["port"]) for door in doors], [("art-s", 8095)])
+        self.assertEqual(LAB.run(["ss", "-Hltn", "sport", "=", "8095"]).stdout, "")
+        self.assertEqual(LAB.box("rm", "--force", "art-i").returncode, 0)
+        self.assertIn("door-8095", instances()["art-s"]["devices"])
 
     def test_provenance_counts_each_import(self):
         LAB.box("import", self.path, "--name", "art-i")

@@ -77,8 +77,8 @@ class Contract(unittest.TestCase):
         patch("cl-s", devices={"door-8090": DOOR, "eth0": nic})
         done = self.clone("cl-s")
         self.assertEqual(instance("cl-c")["devices"], {})
-        self.assertIn("not copied: the door door-8090", done.stderr)
-        self.assertIn("not copied: the fixed address 10.88.0.77", done.stderr)
+        self.assertIn("left out: the door door-8090", done.stderr)
+        self.assertIn("left out: the fixed address 10.88.0.77", done.stderr)
         self.assertEqual(set(instance("cl-s")["devices"]), {"door-8090", "eth0"})
 
     def test_a_source_off_the_contract_is_refused_by_each_deviation_or_stripped(self):
