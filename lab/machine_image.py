@@ -25,7 +25,7 @@ PACKAGES = {
     "the way in": "openssh-server",
     "Incus and what its drivers need": "incus incus-client btrfs-progs dnsmasq-base nftables e2fsprogs gdisk genisoimage uidmap xz-utils",
     "virtual machines": "qemu-system-x86 qemu-system-modules-spice qemu-utils ovmf virtiofsd",
-    "what box speaks through": "libjansson4 libwslay1 libcurl4t64 libnftables1 libmnl0 libarchive13t64",
+    "what box speaks through": "libjansson4 libwslay1 libnftables1 libmnl0 libarchive13t64",
     "the test's own hands": "python3 iproute2 iputils-ping tcpdump tmux rsync",
 }
 

@@ -5,11 +5,12 @@
 
 #include <stddef.h>
 
-/* A library that is loaded on first use: libcurl alone costs 4 ms of start-up, which `box help` need not pay.
+/* A library that is loaded on first use: what libnftables and libarchive cost at start is paid by
+ * who needs them.
  *
- *   struct curl_library { CURL *(*easy_init)(void); ... };
- *   static const struct library_symbol symbols[] = { LIBRARY_SYMBOL(struct curl_library, easy_init, "curl_easy_init"), ... };
- *   library_load("libcurl.so.4", "libcurl4", symbols, ARRAY_LENGTH(symbols), &table, err)
+ *   struct mnl_library { struct mnl_socket *(*socket_open)(int bus); ... };
+ *   static const struct library_symbol symbols[] = { LIBRARY_SYMBOL(struct mnl_library, socket_open, "mnl_socket_open"), ... };
+ *   library_load("libmnl.so.0", "libmnl0", symbols, ARRAY_LENGTH(symbols), &table, err)
  */
 struct library_symbol {
     const char *name;

@@ -2,7 +2,6 @@
  * Not for: answers with an operation; see operation.c. */
 #include "incus/client.h"
 
-#include "base/fd.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "incus/call.h"
@@ -23,18 +22,14 @@ struct client {
 int client_open(struct client **ret_client, struct error *err)
 {
     CLEANUP(freep) char *path = daemon_find();
-    /* The connection that tells why there is none; requests make their own. */
-    CLEANUP(fd_closep) int probe = -1;
-    if (daemon_connect(path, &probe, err) < 0) {
-        return -1;
-    }
-    struct http *http;
-    if (http_open(path, &http, err) < 0) {
+    /* Whether anybody is there; the first request goes over it. */
+    int fd = -1;
+    if (daemon_connect(path, &fd, err) < 0) {
         return -1;
     }
     const char *project = getenv("INCUS_PROJECT");
     struct client *client = xcalloc(1, sizeof(*client));
-    *client = (struct client){.http = http,
+    *client = (struct client){.http = http_open(path, fd),
                               .socket_path = steal(&path),
                               .project = text_is_empty(project) ? NULL : xstrdup(project),
                               .patience = PATIENCE};

@@ -4,11 +4,9 @@
 #include "incus/handshake.h"
 
 #include "base/memory.h"
+#include "incus/httpmessage.h"
 
-#include <string.h>
 #include <sys/random.h>
-
-#define HEADER_CEILING 16384
 
 static void encode_base64(const unsigned char *data, size_t length, char *text)
 {
@@ -37,28 +35,18 @@ char *handshake_request(const char *target)
                      target, text);
 }
 
-static int digit(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : -1;
-}
-
 enum handshake_progress handshake_read(const char *data, size_t length, int *ret_status, size_t *ret_length)
 {
-    static const char start[] = "HTTP/1.1 ";
-    size_t known = length < sizeof(start) - 1 ? length : sizeof(start) - 1;
-    if (known && memcmp(data, start, known) != 0) {
+    struct httpmessage_head head;
+    switch (httpmessage_read_head(data, length, &head, NULL)) {
+    case HTTPMESSAGE_BROKEN:
         return HANDSHAKE_BROKEN;
+    case HTTPMESSAGE_PARTIAL:
+        return HANDSHAKE_PARTIAL;
+    case HTTPMESSAGE_COMPLETE:
+        break;
     }
-    const char *end = length ? memmem(data, length, "\r\n\r\n", 4) : NULL;
-    if (!end || (size_t)(end - data) > HEADER_CEILING) {
-        return end || length > HEADER_CEILING ? HANDSHAKE_BROKEN : HANDSHAKE_PARTIAL;
-    }
-    const char *status = data + sizeof(start) - 1;
-    if (end - status < 3 || digit(status[0]) < 1 || digit(status[1]) < 0 || digit(status[2]) < 0 ||
-        (status[3] != ' ' && status[3] != '\r')) {
-        return HANDSHAKE_BROKEN;
-    }
-    *ret_status = digit(status[0]) * 100 + digit(status[1]) * 10 + digit(status[2]);
-    *ret_length = (size_t)(end - data) + 4;
+    *ret_status = head.status;
+    *ret_length = head.size;
     return HANDSHAKE_COMPLETE;
 }

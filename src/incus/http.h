@@ -10,8 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* HTTP/1.1 over the daemon's unix socket, by libcurl (loaded by http_open()). Knows requests, bodies and time, not what
- * Incus means by them. A connection that is free is used again; a second one is made only while the first is busy. */
+/* HTTP/1.1 over the daemon's unix socket. Knows requests, bodies and time, not what Incus means by them. A question
+ * (GET) goes over a connection that is free, and is asked once more where that one turns out to be dead. An act goes
+ * over one that has carried nothing yet, and is never sent twice. */
 struct http;
 struct http_transfer;
 
@@ -56,9 +57,9 @@ struct http_answer {
     char *kind; /* X-Incus-type: "file", "directory", "symlink"; owned, may be NULL */
 };
 
-/* Loads libcurl; connects nothing yet. */
-int http_open(const char *socket_path, struct http **ret_http, struct error *err);
-void http_close(struct http *http);
+/* `fd` is a connection that has carried nothing yet, which is taken over, or -1: one is made when it is needed. */
+struct http *http_open(const char *socket_path, int fd);
+void http_close(struct http *http); /* after every transfer of it was abandoned */
 DEFINE_CLEANUP(struct http *, http_close)
 
 /* The whole exchange: sends, waits, ticks, narrates how far a streamed body is. Any HTTP status is success.
@@ -70,12 +71,13 @@ int http_exchange(struct http *http, const struct http_request *request, const s
                   struct http_answer *ret_answer, struct error *err);
 void http_answer_reset(struct http_answer *answer);
 
-/* The same in pieces, for who waits for other descriptors too. */
+/* The same in pieces, for who waits for other descriptors too: connects (as daemon_connect()) and sends what leaves at
+ * once, so that who begins several has them all on their way. */
 int http_begin(struct http *http, const struct http_request *request, struct http_transfer **ret_transfer,
                struct error *err);
 
 /* One poll(): of `extra` (`count` entries, revents filled) and of the transfers, at most `timeout` ms, then one step of
- * all transfers. Fails only where poll or libcurl itself does; EINTR is success. */
+ * all transfers. Fails only where poll itself does; EINTR is success. `count` is at most 16. */
 int http_step(struct http *http, struct pollfd *extra, size_t count, int timeout, struct error *err);
 bool http_ended(const struct http_transfer *transfer);
 

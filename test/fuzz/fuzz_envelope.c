@@ -1,5 +1,5 @@
 /* The daemon's answers: envelope, outcome of an operation, progress. The first two bytes choose the HTTP status.
- * Not for: HTTP itself, which is libcurl's. */
+ * Not for: HTTP itself; see fuzz_httpmessage.c. */
 #include "base/memory.h"
 #include "incus/envelope.h"
 

@@ -182,6 +182,55 @@ class Answers(Faults):
             peer.close()
             os.unlink(self.socket)
 
+    def test_a_success_of_unknown_length(self):
+        self.answers(b"HTTP/1.1 200 OK\r\n\r\n" + OK, hang_up=True)
+        self.expect_error(r"^error protocol .*does not say how long it is")
+
+    def test_a_kept_connection_that_died_is_asked_elsewhere_once(self):
+        heads, connections = [], []
+
+        def serve(head, connection):
+            heads.append(head.split()[1])
+            if connection in connections:
+                return False  # the second question on it: hung up without a word
+            connections.append(connection)
+            connection.sendall(http(b'{"type":"sync","metadata":{"target":"f"}}'))
+            return True
+        self.peer(serve)
+        self.assertEqual(self.run_tool("alias", "x")[:2], (0, '{"target":"f"}\n'))
+        self.assertEqual(heads, ["/1.0/images/aliases/x", "/1.0/images/f", "/1.0/images/f"])
+
+    def test_an_act_is_never_sent_twice_nor_over_a_used_connection(self):
+        seen, connections = [], []
+
+        def serve(head, connection):
+            seen.append((head.split()[0], connection in connections))
+            connections.append(connection)
+            if head.startswith("PUT"):
+                return False
+            connection.sendall(http(OK))
+            return True
+        self.peer(serve)
+        self.expect_error(r"^error no-daemon .*closed the connection", "tagged", "/1.0/x", "{}")
+        self.assertEqual(seen, [("GET", False), ("PUT", False)])
+
+    def test_a_refusal_in_the_middle_of_an_upload(self):
+        big = Path(self.directory.name, "big")
+        with open(big, "wb") as file:
+            file.truncate(64 << 20)
+        refusal = http(b'{"type":"error","error_code":403,"error":"not here"}', b"403 Forbidden")
+        listener = socket.socket(socket.AF_UNIX)
+        self.addCleanup(listener.close)
+        listener.bind(self.socket)
+        listener.listen()
+
+        def refuse():
+            with listener.accept()[0] as connection:
+                connection.recv(65536)
+                connection.sendall(refusal)
+        threading.Thread(target=refuse, daemon=True).start()
+        self.expect_error(r"^error denied http=403: .*not here", "push", "any", "/x", str(big), "0", "0", "644")
+
     def test_an_operation_where_none_was_expected(self):
         self.answers(http(STARTED, b"202 Accepted"))
         self.expect_error(r"^error protocol .*operation where none was expected")
