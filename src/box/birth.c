@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "box/busy.h"
+#include "box/converge.h"
 #include "box/identity.h"
 #include "box/power.h"
 #include "box/remove.h"
@@ -264,10 +265,13 @@ static int patch_config(struct birth *birth, json_t *config, struct error *err)
 }
 
 /* An empty value takes a key away. */
-static json_t *complete_config(const struct birth *birth)
+static json_t *found_config(const struct birth *birth, const char *state, const char *reason)
 {
-    json_t *config = json_pack("{s:s, s:s}", TAG_STATE, "", TAG_REASON, "");
+    json_t *config = json_pack("{s:s, s:s}", TAG_STATE, state, TAG_REASON, reason);
 
+    if (!config) {
+        abort();
+    }
     if (birth->found.home) {
         CLEANUP(freep) char *uid = xasprintf("%lld", (long long)birth->found.uid);
         CLEANUP(freep) char *gid = xasprintf("%lld", (long long)birth->found.gid);
@@ -294,7 +298,7 @@ static int finish(struct birth *birth, struct box **ret_box, struct error *err)
     if (!before->ipv4) {
         narrate_warn(birth->narrator, "%s has no address yet", birth->name);
     }
-    if (patch_config(birth, complete_config(birth), err) < 0 || box_find(birth->client, birth->name, &box, err) < 0) {
+    if (patch_config(birth, found_config(birth, "", ""), err) < 0 || box_find(birth->client, birth->name, &box, err) < 0) {
         return -1;
     }
     box->ipv4 = steal(&before->ipv4);
@@ -325,24 +329,35 @@ static void clean_up(struct birth *birth, struct error *err)
 
 /* What has booted may tell what went wrong: it is kept and marked. Where even that fails, TAG_STATE_MINTING stays on
  * it. */
-static int keep_failed(struct birth *birth, struct error *err)
+static int keep_failed(struct birth *birth, bool unconverged, struct error *err)
 {
     const char *name = birth->name;
     CLEANUP(error_reset) struct error cause = {0};
     CLEANUP(freep) char *reason = text_sanitise(err->message, strlen(err->message));
-    json_t *config = json_pack("{s:s, s:s}", TAG_STATE, TAG_STATE_FAILED, TAG_REASON, reason);
+    const char *state = unconverged ? TAG_STATE_UNCONVERGED : TAG_STATE_FAILED;
 
-    if (!config) {
-        abort();
-    }
-    if (patch_config(birth, config, &cause) < 0) {
-        narrate_warn(birth->narrator, "cannot mark %s as failed: %s", name, cause.message);
+    if (patch_config(birth, found_config(birth, state, reason), &cause) < 0) {
+        narrate_warn(birth->narrator, "cannot mark %s as %s: %s", name, state, cause.message);
     }
     error_wrap(err, "%s is kept, but incomplete", name);
+    if (unconverged) {
+        return converge_remedy(name, birth->template, err);
+    }
     return error_remedy(err,
                         "look into it (box shell %s; incus exec %s -- less /var/log/cloud-init-output.log), or "
                         "remove it: box rm %s",
                         name, name, name);
+}
+
+static int converge(struct birth *birth, struct error *err)
+{
+    const struct converge_request request = {.instance = birth->name,
+                                             .template = birth->template,
+                                             .user = birth->user,
+                                             .home = birth->found.home,
+                                             .budget = birth->budget};
+
+    return birth->template && birth->template->script ? converge_run(birth->client, &request, birth->narrator, err) : 0;
 }
 
 static bool is_lost(struct birth *birth, struct error *cause)
@@ -361,15 +376,18 @@ int birth_run(struct birth *birth, int (*create)(void *context, struct error *er
         }
         return error_move(err, &cause);
     }
-    if (wait_until_usable(birth, &cause) < 0 || finish(birth, ret_box, &cause) < 0) {
-        if (cause.code == ERR_INTERRUPTED) {
-            clean_up(birth, &cause);
-        } else {
-            keep_failed(birth, &cause);
-        }
-        return error_move(err, &cause);
+    bool usable = wait_until_usable(birth, &cause) == 0;
+    bool converged = usable && converge(birth, &cause) == 0;
+
+    if (converged && finish(birth, ret_box, &cause) == 0) {
+        return 0;
     }
-    return 0;
+    if (cause.code == ERR_INTERRUPTED) {
+        clean_up(birth, &cause);
+    } else {
+        keep_failed(birth, usable && !converged, &cause);
+    }
+    return error_move(err, &cause);
 }
 
 void birth_reset(struct birth *birth)

@@ -4,6 +4,7 @@
 #include "box/box.h"
 #include "box/limits.h"
 #include "box/ready.h"
+#include "box/template.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,6 +23,7 @@ struct birth {
     bool lenient;                /* a copy of what was usable: what it lacks now is told, and is no failure */
     bool renew;                  /* a VM that is a copy: it gets its identity once it answers, and boots again */
     const char *user;            /* that must be there */
+    const struct template *template; /* whose converge.sh runs before it is complete; NULL: none does */
     const struct limits *limits; /* what was asked for */
     int64_t budget;              /* milliseconds for its boot */
     struct ready_user found;     /* what `user` is in the guest */
@@ -35,7 +37,7 @@ int birth_check_free(struct birth *birth, struct error *err);
 
 /* Creates by `create`, starts, waits until it is usable, takes TAG_STATE away. What fails before the guest has booted,
  * and Ctrl-C at any moment, is removed, and only where it carries this birth's id; what fails in the guest is kept as
- * TAG_STATE_FAILED. `create` leaves the instance stopped and within the contract. */
+ * TAG_STATE_FAILED, or, where all but the template's converge.sh was done, as TAG_STATE_UNCONVERGED. `create` leaves the instance stopped and within the contract. */
 int birth_run(struct birth *birth, int (*create)(void *context, struct error *err), void *context, struct box **ret_box,
               struct error *err);
 

@@ -17,7 +17,7 @@ struct box {
     int64_t uid, gid;    /* of that user in the guest as the mint found them; -1 where unknown */
     char *home;          /* likewise; NULL where unknown */
     char *template_name;
-    char *state;         /* TAG_STATE_MINTING or TAG_STATE_FAILED on an incomplete box, else NULL */
+    char *state;         /* TAG_STATE_... on an incomplete box, else NULL */
     char *reason;        /* why it is incomplete */
     int64_t created;     /* seconds since the epoch; 0 where unknown */
     char *hwaddr;        /* MAC of its NIC */

@@ -157,6 +157,10 @@ static json_t *make_stamp(const struct clone *clone)
         put(config, TAG_DIGEST, request->template->digest);
         put(config, "boot.autostart", request->template->autostart ? "true" : "false");
     }
+    /* Of the box as it is and not of a snapshot, which may have come from somewhere else (import.c). */
+    if (tag_value(clone->object, TAG_LOGIN) || tag_value(request->source->instance, TAG_LOGIN)) {
+        put(config, TAG_LOGIN, tag_value(request->source->instance, TAG_LOGIN));
+    }
     /* cloud-init of an image that knows no such key goes by the instance's name. */
     if (!tag_value(clone->object, TAG_INSTANCE_ID)) {
         put(config, TAG_INSTANCE_ID, request->source->name);

@@ -101,6 +101,7 @@ static void stamp(const struct import *import, const json_t *instance, json_t *b
     reduce_set(body, TAG_STATE, TAG_STATE_MINTING);
     reduce_set(body, TAG_REASON, NULL);
     reduce_set(body, TAG_SEED, NULL);
+    reduce_set(body, TAG_LOGIN, NULL); /* a stranger's command, in box's own words */
     reduce_set(body, TAG_MINT, import->birth.id);
     reduce_set(body, TAG_MODE, import->request->artifact->vm ? "vm" : "container");
     reduce_set(body, TAG_IMPORTED_COUNT, number);

@@ -152,11 +152,16 @@ static int create(void *context, struct error *err)
 }
 
 /* Never fails: the box is usable already. */
-static void keep_pristine(struct mint *mint, const struct box *box, const char *key)
+static void keep_marks(struct mint *mint, const struct box *box, bool warm, const char *key)
 {
-    if (snapshot_mark_pristine(mint->client, box, mint->narrator) && *key) {
-        seed_keep(mint->client, box, mint->request->template, key, mint->request->version, mint->request->seed_age,
-                  mint->narrator);
+    const struct template *template = mint->request->template;
+    bool pristine = snapshot_mark(mint->client, box, SNAPSHOT_PRISTINE, mint->narrator);
+
+    if (pristine && template->script) {
+        (void)snapshot_mark(mint->client, box, SNAPSHOT_BOOTSTRAPPED, mint->narrator);
+    }
+    if (pristine && !warm && *key) {
+        seed_keep(mint->client, box, template, key, mint->request->version, mint->request->seed_age, mint->narrator);
     }
 }
 
@@ -193,11 +198,7 @@ static int run_warm_or_cold(struct mint *mint, struct box **ret_box, struct erro
     if ((seed ? mint_warm(mint, seed, &box, err) : birth_run(&mint->birth, create, mint, &box, err)) < 0) {
         return -1;
     }
-    if (seed) {
-        (void)snapshot_mark_pristine(mint->client, box, mint->narrator);
-    } else {
-        keep_pristine(mint, box, key);
-    }
+    keep_marks(mint, box, seed != NULL, key);
     *ret_box = steal(&box);
     return 0;
 }
@@ -214,6 +215,7 @@ int mint_run(struct client *client, const struct mint_request *request, struct n
                   .narrator = narrator,
                   .name = request->name,
                   .user = request->template->user,
+                  .template = request->template,
                   .limits = &request->limits,
                   .budget = request->budget},
     };

@@ -3,6 +3,7 @@
 #include "box/mintbody.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "box/tag.h"
 #include "stack/names.h"
 
@@ -54,6 +55,7 @@ static json_t *make_config(const struct mintbody *body)
     put(config, TAG_FINGERPRINT, body->fingerprint);
     put(config, TAG_MODE, body->vm ? "vm" : "container");
     put(config, TAG_ORIGIN, "mint");
+    put(config, TAG_LOGIN, text_is_empty(template->login) ? NULL : template->login);
     put(config, body->vm ? "security.secureboot" : "security.nesting", body->vm ? "false" : "true");
     put(config, "boot.autostart", template->autostart ? "true" : "false");
     put(config, "limits.cpu", request->limits.cpu);

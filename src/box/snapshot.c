@@ -192,18 +192,21 @@ bool snapshot_is_cheap(struct client *client, const struct box *box)
     return copies_on_write(client, box, &driver);
 }
 
-bool snapshot_mark_pristine(struct client *client, const struct box *box, struct narrator *narrator)
+bool snapshot_mark(struct client *client, const struct box *box, const char *mark, struct narrator *narrator)
 {
     CLEANUP(error_reset) struct error cause = {0};
     CLEANUP(freep) char *driver = NULL;
 
     if (!copies_on_write(client, box, &driver)) {
-        narrate_note(narrator, "no mark " SNAPSHOT_PRISTINE " is made: the pool is %s, which would copy the whole disk",
+        narrate_note(narrator, "no mark %s is made: the pool is %s, which would copy the whole disk", mark,
                      driver ? driver : "of an unknown kind");
         return false;
     }
-    if (instance_snapshot_create(client, box->name, SNAPSHOT_PRISTINE, TAKE_BUDGET, NULL, &cause) < 0) {
-        narrate_warn(narrator, "the mark " SNAPSHOT_PRISTINE " could not be made: %s", cause.message);
+    if (text_equal(mark, SNAPSHOT_BOOTSTRAPPED)) {
+        (void)instance_snapshot_delete(client, box->name, mark, TAKE_BUDGET, NULL);
+    }
+    if (instance_snapshot_create(client, box->name, mark, TAKE_BUDGET, NULL, &cause) < 0) {
+        narrate_warn(narrator, "the mark %s could not be made: %s", mark, cause.message);
         return false;
     }
     return true;

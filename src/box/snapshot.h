@@ -17,6 +17,9 @@
 /* ERR_USAGE that names the rule where a label breaks it: 1 to 63 letters, digits and . _ -, a letter or digit first. */
 int snapshot_check_label(const char *label, struct error *err);
 
+/* The mark of a box whose template's converge.sh box saw end well: as it was just then, the last time. */
+#define SNAPSHOT_BOOTSTRAPPED "bootstrapped"
+
 struct snapshot {
     char *label;
     int64_t created; /* seconds since the epoch; 0 where unknown */
@@ -40,9 +43,10 @@ int snapshot_take(struct client *client, const char *name, const char *label, st
 int snapshot_remove(struct client *client, const char *name, const char *label, struct narrator *narrator,
                     struct error *err);
 
-/* Takes the mark SNAPSHOT_PRISTINE of a box that was just minted. Never fails: a pool that would have to copy the whole
- * disk is told and not made to, and any failure is a warning. True where the mark is there. */
-bool snapshot_mark_pristine(struct client *client, const struct box *box, struct narrator *narrator);
+/* Takes a mark of a box: SNAPSHOT_PRISTINE of one that was just minted; SNAPSHOT_BOOTSTRAPPED, in the place of a former
+ * one. Never fails: a pool that would have to copy the whole disk is told and not made to, and any failure is a warning.
+ * True where the mark is there. */
+bool snapshot_mark(struct client *client, const struct box *box, const char *mark, struct narrator *narrator);
 
 /* True where the pool copies on write; false also where it cannot be asked. */
 bool snapshot_is_cheap(struct client *client, const struct box *box);

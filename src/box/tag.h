@@ -32,10 +32,12 @@
 #define TAG_IMPORTED_FIRST "user.box.imported.first" /* RFC 3339: when a box that came by import did so, */
 #define TAG_IMPORTED_LAST  "user.box.imported.last"  /* for the first and the last time, */
 #define TAG_IMPORTED_COUNT "user.box.imported.count" /* and how often */
+#define TAG_LOGIN       "user.box.login"       /* BOX_LOGIN of the template: one line, told when a box is ready */
 #define TAG_DIGEST      "user.box.digest"      /* of the template's content at the mint (template.h) */
 
 #define TAG_STATE_MINTING "minting" /* being minted, or the mint was killed */
 #define TAG_STATE_IMPORTING "importing" /* by its name alone: see import.h */
+#define TAG_STATE_UNCONVERGED "unconverged" /* all but the template's converge.sh was done: converge.h */
 #define TAG_STATE_FAILED  "failed"  /* the mint ended and said why in TAG_REASON */
 
 /* A filter that selects every box of either generation (Incus's eq is a regex: tag_is_box() decides). */

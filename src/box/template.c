@@ -1,5 +1,5 @@
-/* Templates: the keys of box.env and their values, the two files, the places where templates lie.
- * Not for the file format (envfile.c), nor for what cloud-init makes of the user-data (cloudjudge.c). */
+/* Templates: the keys of box.env and their values, what a directory makes, the places where templates lie.
+ * Not for the format of box.env (envfile.c), nor for the bytes of the other files (templatefile.c). */
 #include "box/template.h"
 
 #include "base/fd.h"
@@ -8,6 +8,7 @@
 #include "box/envfile.h"
 #include "box/name.h"
 #include "box/tag.h"
+#include "box/templatefile.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #define DESCRIPTION_CEILING 200
+#define LOGIN_CEILING       200
 #define IMAGE_BYTES         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/-"
 
 /* A value of each kind is checked and stored by one function. */
@@ -26,6 +28,18 @@ static int set_description(struct template *template, const char *value, struct 
         return error_set(err, ERR_USAGE, "BOX_DESCRIPTION: at most %d bytes", DESCRIPTION_CEILING);
     }
     template->description = xstrdup(value);
+    return 0;
+}
+
+/* Told on a terminal, and stamped on the box. */
+static int set_login(struct template *template, const char *value, struct error *err)
+{
+    CLEANUP(freep) char *clean = text_sanitise(value, strlen(value));
+
+    if (strlen(value) > LOGIN_CEILING || !text_equal(clean, value)) {
+        return error_set(err, ERR_USAGE, "BOX_LOGIN: at most %d bytes that can be shown", LOGIN_CEILING);
+    }
+    template->login = xstrdup(value);
     return 0;
 }
 
@@ -101,6 +115,7 @@ static const struct {
     {"BOX_MEMORY", set_memory, "memory that a box may use, with its unit: 2GiB"},
     {"BOX_DISK", set_disk, "size of a box's disk, with its unit: 10GiB"},
     {"BOX_REQUIRE_VM", set_require_vm, "true: never mint it as a container, which shares the host's kernel"},
+    {"BOX_LOGIN", set_login, "what to type in a box to log in, told when one is ready; never a secret"},
     {"BOX_AUTOSTART", set_autostart, "true: its boxes start with the host"},
 };
 
@@ -163,6 +178,7 @@ int template_parse(const char *path, const char *data, size_t length, struct tem
         return -1;
     }
     template.description = template.description ? template.description : xstrdup("");
+    template.login = template.login ? template.login : xstrdup("");
     template.image = template.image ? template.image : xstrdup(TEMPLATE_DEFAULT_IMAGE);
     template.user = template.user ? template.user : xstrdup(TEMPLATE_DEFAULT_USER);
     *ret_template = template;
@@ -170,63 +186,9 @@ int template_parse(const char *path, const char *data, size_t length, struct tem
     return 0;
 }
 
-/* ERR_USAGE that says what is there instead of what is wanted: nothing, a link to nothing, a FIFO. */
-static int check_kind(const char *path, mode_t wanted, struct error *err)
-{
-    static const struct {
-        mode_t mode;
-        const char *name;
-    } kinds[] = {{S_IFREG, "a file"},    {S_IFDIR, "a directory"}, {S_IFIFO, "a FIFO"},
-                 {S_IFSOCK, "a socket"}, {S_IFCHR, "a device"},    {S_IFBLK, "a device"}};
-    const char *found = "something else", *want = "a file";
-    struct stat status;
-
-    if (lstat(path, &status) < 0) {
-        return errno == ENOENT ? error_set(err, ERR_USAGE, "%s: there is no such file", path)
-                               : error_set_errno(err, errno, "%s", path);
-    }
-    if (S_ISLNK(status.st_mode) && stat(path, &status) < 0) {
-        return errno == ENOENT || errno == ELOOP ? error_set(err, ERR_USAGE, "%s: a link that leads nowhere", path)
-                                                 : error_set_errno(err, errno, "%s", path);
-    }
-    for (size_t i = 0; i < ARRAY_LENGTH(kinds); i++) {
-        found = kinds[i].mode == (status.st_mode & S_IFMT) ? kinds[i].name : found;
-        want = kinds[i].mode == wanted ? kinds[i].name : want;
-    }
-    return (status.st_mode & S_IFMT) == wanted ? 0 : error_set(err, ERR_USAGE, "%s: %s, not %s", path, found, want);
-}
-
-/* The daemon takes it as a JSON string, so it has to be UTF-8; what YAML makes of the rest is cloud-init's to judge. */
-static int read_user_data(const char *path, struct buffer *ret_data, struct error *err)
-{
-    CLEANUP(error_reset) struct error cause = {0};
-
-    if (check_kind(path, S_IFREG, err) < 0) {
-        return -1;
-    }
-    if (fd_read_file(path, TEMPLATE_USER_DATA_CEILING + 1, ret_data, &cause) < 0) {
-        if (cause.code == ERR_SYSTEM && cause.errnum == 0) {
-            return error_set(err, ERR_USAGE, "%s: larger than 1 MiB", path);
-        }
-        return error_move(err, &cause);
-    }
-    if (ret_data->length > TEMPLATE_USER_DATA_CEILING) {
-        return error_set(err, ERR_USAGE, "%s: larger than 1 MiB", path);
-    }
-    if (ret_data->length >= 2 && memcmp(ret_data->data, "\x1f\x8b", 2) == 0) {
-        error_set(err, ERR_USAGE, "%s: compressed with gzip", path);
-        return error_remedy(err, "unpack it: up to 1 MiB is handed on as it is");
-    }
-    if (ret_data->data && memchr(ret_data->data, '\0', ret_data->length)) {
-        return error_set(err, ERR_USAGE, "%s: a NUL byte", path);
-    }
-    if (ret_data->data && !text_is_utf8(ret_data->data, ret_data->length)) {
-        return error_set(err, ERR_USAGE, "%s: bytes that are not UTF-8", path);
-    }
-    return 0;
-}
-
-static void make_digest(const struct buffer *env, const struct buffer *user_data, char ret_hex[SHA256_HEX_SIZE])
+/* A template without a script keeps the digest that it had before there were scripts. */
+static void make_digest(const struct buffer *env, const struct buffer *user_data, const struct buffer *script,
+                        char ret_hex[SHA256_HEX_SIZE])
 {
     struct sha256 digest;
 
@@ -234,6 +196,10 @@ static void make_digest(const struct buffer *env, const struct buffer *user_data
     sha256_feed(&digest, &env->length, sizeof(env->length));
     sha256_feed(&digest, env->data ? env->data : "", env->length);
     sha256_feed(&digest, user_data->data ? user_data->data : "", user_data->length);
+    if (script->length > 0) {
+        sha256_feed(&digest, &user_data->length, sizeof(user_data->length));
+        sha256_feed(&digest, script->data, script->length);
+    }
     sha256_finish(&digest, ret_hex);
 }
 
@@ -241,20 +207,27 @@ int template_read(const char *name, const char *directory, struct template *ret_
 {
     CLEANUP(freep) char *env_path = xasprintf("%s/box.env", directory);
     CLEANUP(freep) char *data_path = xasprintf("%s/user-data.yaml", directory);
+    CLEANUP(freep) char *script_path = xasprintf("%s/" TEMPLATE_SCRIPT, directory);
     CLEANUP(template_reset) struct template template = {0};
     CLEANUP(buffer_reset) struct buffer env = {0};
     CLEANUP(buffer_reset) struct buffer user_data = {0};
+    CLEANUP(buffer_reset) struct buffer script = {0};
 
-    if (check_kind(directory, S_IFDIR, err) < 0 || check_kind(env_path, S_IFREG, err) < 0 ||
-        fd_read_file(env_path, TEMPLATE_ENV_CEILING, &env, err) < 0 || read_user_data(data_path, &user_data, err) < 0 ||
+    if (templatefile_check_kind(directory, S_IFDIR, err) < 0 ||
+        templatefile_check_kind(env_path, S_IFREG, err) < 0 ||
+        fd_read_file(env_path, TEMPLATE_ENV_CEILING, &env, err) < 0 ||
+        templatefile_read_user_data(data_path, &user_data, err) < 0 ||
+        templatefile_read_script(script_path, &script, err) < 0 ||
         template_parse(env_path, env.data ? env.data : "", env.length, &template, err) < 0) {
         return error_wrap(err, "the template %s cannot be used", name);
     }
-    make_digest(&env, &user_data, template.digest);
+    make_digest(&env, &user_data, &script, template.digest);
     template.name = xstrdup(name);
     template.directory = xstrdup(directory);
     template.user_data_length = user_data.length;
     template.user_data = buffer_steal(&user_data);
+    template.script_length = script.length;
+    template.script = script.length > 0 ? buffer_steal(&script) : NULL;
     *ret_template = template;
     template = (struct template){0};
     return 0;
@@ -432,6 +405,8 @@ void template_reset(struct template *template)
     free(template->image);
     free(template->user);
     free(template->user_data);
+    free(template->script);
+    free(template->login);
     limits_reset(&template->limits);
     *template = (struct template){0};
 }

@@ -9,7 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What a box is minted from: a directory with box.env and user-data.yaml. Everything is owned. */
+/* What a box is minted from: a directory with box.env, user-data.yaml and, where it has one, converge.sh. Everything is
+ * owned. */
 struct template {
     char *name;
     char *directory;
@@ -21,7 +22,10 @@ struct template {
     bool autostart;
     char *user_data; /* for cloud-init, byte for byte; UTF-8 without NUL */
     size_t user_data_length;
-    char digest[SHA256_HEX_SIZE]; /* of both files: what a mint was made from */
+    char *script; /* converge.sh; NULL where there is none */
+    size_t script_length;
+    char *login;                  /* what to type in a box of it to log in; "" where the file has none */
+    char digest[SHA256_HEX_SIZE]; /* of all files: what a mint was made from */
 };
 
 #define TEMPLATE_DEFAULT           "blank"
@@ -29,7 +33,7 @@ struct template {
 #define TEMPLATE_DEFAULT_USER      "dev"
 #define TEMPLATE_LINE_CEILING      4096
 #define TEMPLATE_ENV_CEILING       (4 * 1024 * 1024)
-#define TEMPLATE_USER_DATA_CEILING (1024 * 1024)
+#define TEMPLATE_SCRIPT            "converge.sh"
 
 /* Parses a box.env: only KEY="value" lines with known keys, comments and blank lines; nothing is expanded. `path` is for
  * messages: the first fault is one ERR_USAGE that begins "path:line: ". Fills description, image, user, limits and the

@@ -92,14 +92,15 @@ static void print_json(struct context *context, const struct box *box, const str
     CLEANUP(json_freep) json_t *value = portrait_json(box);
     CLEANUP(json_freep)
     json_t *more = json_pack(
-        "{s:s?, s:s?, s:{s:s?, s:s?}, s:s?, s:s?, s:{s:s?, s:s?, s:s?}, s:b, s:o, s:s?, s:s?, s:o, s:o}", "home",
+        "{s:s?, s:s?, s:{s:s?, s:s?}, s:s?, s:s?, s:{s:s?, s:s?, s:s?}, s:b, s:o, s:s?, s:s?, s:o, s:o, s:s?}", "home",
         box->home, "mac", box->hwaddr, "image", "alias", tag_value(box->instance, TAG_IMAGE), "fingerprint",
         tag_value(box->instance, TAG_FINGERPRINT), "version", tag_value(box->instance, TAG_VERSION), "origin",
         tag_value(box->instance, TAG_ORIGIN), "limits", "cpu", config(box, "limits.cpu"), "memory",
         config(box, "limits.memory"), "disk", disk(box), "autostart", text_equal(config(box, "boot.autostart"), "true"),
         "armed", port->known ? json_boolean(port->armed) : json_null(), "port",
         text_is_empty(port->reason) ? NULL : port->reason, "mode", tag_value(box->instance, TAG_MODE), "imported",
-        describe_import(box), "snapshots", describe_snapshots(snapshots, count));
+        describe_import(box), "snapshots", describe_snapshots(snapshots, count), "login",
+        tag_value(box->instance, TAG_LOGIN));
 
     (void)json_object_update(value, more);
     context_print_json(context, value);
@@ -131,6 +132,7 @@ static void print_birth(struct listing *table, const struct box *box)
     row(table, "image", image);
     row(table, "born", birth);
     row(table, "origin", tag_value(box->instance, TAG_ORIGIN));
+    row(table, "log in", tag_value(box->instance, TAG_LOGIN));
     if (tag_value(box->instance, TAG_IMPORTED_LAST)) {
         const char *count = tag_value(box->instance, TAG_IMPORTED_COUNT);
         CLEANUP(freep)

@@ -163,7 +163,7 @@ static int make(struct context *context, const struct order *order, const char *
     }
     /* Of a pristine box the copy is one, too. */
     if (text_equal(order->snapshot.label, SNAPSHOT_PRISTINE)) {
-        (void)snapshot_mark_pristine(client, *ret_box, context->narrator);
+        (void)snapshot_mark(client, *ret_box, SNAPSHOT_PRISTINE, context->narrator);
     }
     return 0;
 }
@@ -178,6 +178,7 @@ static void tell_result(struct context *context, const struct box *box, int64_t 
     }
     narrate_note(context->narrator, "%s is ready after %.1f s. Enter it: box shell %s", box->name, (double)took / 1000,
                  box->name);
+    portrait_tell_login(context->narrator, box);
     (void)fprintf(context->out, "%s %s\n", box->name, box->ipv4 ? box->ipv4 : "-");
 }
 

@@ -53,12 +53,14 @@ static json_t *describe(const struct template_row *row, const struct warmth *war
     CLEANUP(freep) char *fault = clean(row->fault);
     const char *description = text_is_empty(template->description) ? NULL : template->description;
 
-    return json_pack("{s:s, s:s, s:b, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?, s:b, s:b, s:s?, s:b}", "name",
+    return json_pack("{s:s, s:s, s:b, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?, s:b, s:b, s:s?, s:b, s:s?, s:b}", "name",
                      row->name, "directory", directory, "hidden", row->hidden, "fault", fault, "description",
                      description, "image", template->image, "user", template->user, "cpu", template->limits.cpu,
                      "memory", template->limits.memory, "disk", template->limits.disk, "require_vm",
                      template->require_vm, "autostart", template->autostart, "digest",
-                     row->fault ? NULL : template->digest, "warm", (int)(!row->fault && is_warm(warmth, template)));
+                     row->fault ? NULL : template->digest, "warm", (int)(!row->fault && is_warm(warmth, template)),
+                     "login", text_is_empty(template->login) ? NULL : template->login, "converge",
+                     template->script != NULL);
 }
 
 static void print_json(struct context *context, const struct template_row *rows, size_t count,
@@ -160,9 +162,10 @@ const struct command command_templates = {
     .arguments = "",
     .summary = "list what boxes can be minted from",
     .help = "A template is a directory NAME of two files: box.env and user-data.yaml, which\n"
-            "cloud-init gets byte for byte. Templates of your own go into\n"
-            "~/.config/box/templates (or $XDG_CONFIG_HOME/box/templates) and come before\n"
-            "those of box.\n"
+            "cloud-init gets byte for byte. A third, converge.sh, may be there. It is run\n"
+            "in the guest as root after cloud-init, and `box converge BOX` runs it again.\n"
+            "Templates of your own go into ~/.config/box/templates (or\n"
+            "$XDG_CONFIG_HOME/box/templates) and come before those of box.\n"
             "\n"
             "MINT says warm where a seed is kept, from which a box comes in seconds.\n"
             "\n"
@@ -175,7 +178,10 @@ const struct command command_templates = {
             "    BOX_MEMORY       such as 2GiB\n"
             "    BOX_DISK         such as 10GiB\n"
             "    BOX_REQUIRE_VM   true: never mint it as a container\n"
-            "    BOX_AUTOSTART    true: boxes of it start with the host\n",
+            "    BOX_LOGIN        what to type in a box to log in, told when it is ready\n"
+            "    BOX_AUTOSTART    true: boxes of it start with the host\n"
+            "\n"
+            "No key carries a secret, and none makes the walls thinner.\n",
     .options = options,
     .flags = TAKES_JSON,
     .run = run,

@@ -45,6 +45,15 @@ char *portrait_age(const struct box *box)
     return box->created > 0 ? clock_describe(now > box->created ? now - box->created : 0) : xstrdup("");
 }
 
+void portrait_tell_login(struct narrator *narrator, const struct box *box)
+{
+    const char *login = tag_value(box->instance, TAG_LOGIN);
+
+    if (login) {
+        narrate_note(narrator, "to log in, in the box (box shell %s): %s", box->name, login);
+    }
+}
+
 static json_t *created(const struct box *box)
 {
     char text[32];

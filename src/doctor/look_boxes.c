@@ -63,7 +63,11 @@ static const struct {
 static void look_incomplete(struct look *look, const struct box *box)
 {
     CLEANUP(freep) char *fix = xasprintf("box rm --force %s", box->name);
-    if (text_equal(box->state, TAG_STATE_FAILED)) {
+    if (text_equal(box->state, TAG_STATE_UNCONVERGED)) {
+        CLEANUP(freep) char *again = xasprintf("box converge %s", box->name);
+        finding_add(&look->findings, FINDING_BROKEN, "mints", again, "converge.sh of its template failed in %s",
+                    box->name);
+    } else if (text_equal(box->state, TAG_STATE_FAILED)) {
         finding_add(&look->findings, FINDING_BROKEN, "mints", fix, "the mint of %s failed", box->name);
     } else if (box->state != NULL && box->created != 0 && time(NULL) - box->created > MINT_SECONDS) {
         finding_add(&look->findings, FINDING_BROKEN, "mints", fix, "the mint of %s was killed", box->name);

@@ -135,6 +135,8 @@ static void prepare_ends(struct session *session)
         session->outlets[i] = outlet_make(-1, NULL, 0);
     }
     session->outlets[request->interactive ? INPUT : OUTPUT] = outlet_make(request->output, request->capture, ceiling);
+    session->outlets[request->interactive ? INPUT : OUTPUT].hear = request->hear;
+    session->outlets[request->interactive ? INPUT : OUTPUT].hear_context = request->hear_context;
     session->outlets[ERRORS] = outlet_make(request->errors, request->capture_errors, ceiling);
     session->input_open = request->input >= 0;
     if (!session->input_open) {
@@ -306,7 +308,7 @@ static int round_timeout(const struct session *session, int64_t deadline)
 /* A person's signal goes to the guest's command, and its end is ours; a program's call is over. */
 static int on_cancel(struct session *session, struct error *err)
 {
-    if (session->request->interactive || session->request->capture) {
+    if (session->request->interactive || session->request->capture || session->request->hear) {
         kill_command(session);
         return error_set(err, ERR_INTERRUPTED, "interrupted");
     }

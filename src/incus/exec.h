@@ -5,6 +5,9 @@
 #include "base/buffer.h"
 #include "incus/client.h"
 
+/* Gets a piece of output; no piece need end where a line does. */
+typedef void exec_hearer(void *context, const char *data, size_t length);
+
 /* Running a command in a guest through the daemon's exec API and its WebSockets. */
 struct exec_request {
     const char *instance;
@@ -19,6 +22,8 @@ struct exec_request {
     struct buffer *capture;        /* where not NULL, stdout goes here instead, up to `ceiling` bytes (rest dropped) */
     struct buffer *capture_errors; /* likewise stderr */
     size_t ceiling;                /* 0: 1 MiB */
+    exec_hearer *hear;             /* where not NULL, stdout goes here as it comes, and none of it is kept */
+    void *hear_context;
     int64_t budget;                /* milliseconds; 0: no limit. On expiry the command is killed: ERR_TIMEOUT */
     struct narrator *narrator;     /* ticked while waiting; may be NULL */
 };
@@ -28,7 +33,7 @@ struct exec_request {
  * end when a background child keeps a stream open (what came so far is complete).
  *
  * Non-interactive: INT, TERM and HUP of ours (through base/cancel.h) are forwarded to the guest's command, whose end
- * then is the result; a closed stdout of ours (EPIPE) closes the guest's. Where stdout is captured the caller is a
+ * then is the result; a closed stdout of ours (EPIPE) closes the guest's. Where stdout is captured or heard the caller is a
  * program and not a person: a signal then kills the command and is ERR_INTERRUPTED.
  *
  * Interactive: `input` must be a terminal. It is raw meanwhile and restored on every way out, also when the daemon

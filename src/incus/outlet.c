@@ -43,7 +43,10 @@ int outlet_take(struct outlet *outlet, struct buffer *data, struct error *err)
         keep(outlet, data);
         return 0;
     }
-    if (outlet->fd < 0 || outlet->broken) {
+    if (outlet->hear && data->length > 0) {
+        outlet->hear(outlet->hear_context, data->data, data->length);
+    }
+    if (outlet->hear || outlet->fd < 0 || outlet->broken) {
         buffer_consume(data, data->length);
         return 0;
     }

@@ -8,11 +8,13 @@
 #include <stddef.h>
 
 /* Where a stream of a command goes: a descriptor that must not be made non-blocking (other processes share it), a
- * buffer with a ceiling, or nowhere. */
+ * buffer with a ceiling, somebody who listens, or nowhere. */
 struct outlet {
     int fd;                 /* borrowed; -1: none */
     struct buffer *capture; /* borrowed; NULL: none */
     size_t room;            /* bytes that `capture` may still take */
+    void (*hear)(void *context, const char *data, size_t length); /* gets it as it comes; NULL: nobody listens */
+    void *hear_context;
     size_t step;            /* bytes that a write() may have without blocking, once poll() says that one may be made */
     bool is_socket;
     bool broken; /* nobody reads any more */

@@ -13,7 +13,7 @@ TEXT = (str, type(None))
 KEYS = {"name": str, "state": str, "type": str, "ipv4": TEXT, "template": TEXT, "user": TEXT, "created": TEXT,
         "older": bool, "incomplete": TEXT, "reason": TEXT, "deviations": list, "home": TEXT, "mac": TEXT, "image": dict,
         "version": TEXT, "origin": TEXT, "limits": dict, "autostart": bool, "armed": (bool, type(None)), "port": TEXT,
-        "mode": TEXT, "imported": (dict, type(None)), "snapshots": list}
+        "mode": TEXT, "imported": (dict, type(None)), "snapshots": list, "login": TEXT}
 
 
 def setUpModule():

@@ -12,7 +12,7 @@ SOUND = 'BOX_DESCRIPTION="mine"\nBOX_IMAGE="debian/13"\nBOX_USER="dev"\nBOX_CPU=
 TEXT = (str, type(None))
 KEYS = {"name": str, "directory": str, "hidden": bool, "fault": TEXT, "description": TEXT, "image": TEXT, "user": TEXT,
         "cpu": TEXT, "memory": TEXT, "disk": TEXT, "require_vm": bool, "autostart": bool, "digest": TEXT,
-        "warm": bool}
+        "warm": bool, "login": TEXT, "converge": bool}
 
 
 class Templates(unittest.TestCase):

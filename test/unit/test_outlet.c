@@ -105,6 +105,26 @@ static void a_capture_has_a_ceiling(void **state)
     assert_int_equal(capture.length, 150);
 }
 
+static void count(void *context, const char *data, size_t length)
+{
+    *(size_t *)context += length;
+}
+
+static void a_listener_hears_all_of_it(void **state)
+{
+    CLEANUP(buffer_reset) struct buffer data = {0};
+    struct outlet outlet = outlet_make(-1, NULL, 0);
+    size_t heard = 0;
+    outlet.hear = count;
+    outlet.hear_context = &heard;
+    for (int i = 0; i < 3; i++) {
+        fill(&data, 100);
+        assert_int_equal(outlet_take(&outlet, &data, NULL), 0);
+        assert_int_equal(data.length, 0);
+    }
+    assert_int_equal(heard, 300);
+}
+
 static void nowhere(void **state)
 {
     CLEANUP(buffer_reset) struct buffer data = {0};
@@ -119,7 +139,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_full_pipe_does_not_block), cmocka_unit_test(a_socket_does_not_block),
         cmocka_unit_test(a_reader_that_left),         cmocka_unit_test(a_full_disk),
-        cmocka_unit_test(a_capture_has_a_ceiling),    cmocka_unit_test(nowhere),
+        cmocka_unit_test(a_capture_has_a_ceiling),    cmocka_unit_test(a_listener_hears_all_of_it),
+        cmocka_unit_test(nowhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

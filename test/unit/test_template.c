@@ -2,6 +2,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "box/template.h"
+#include "box/templatefile.h"
 #include "unit.h"
 
 #include <stdlib.h>
@@ -95,7 +96,8 @@ static void reads_all_keys(void **state)
     CLEANUP(template_reset) struct template template = {0};
 
     assert_int_equal(parse("BOX_DESCRIPTION=\"a $HOME b\"\nBOX_IMAGE=\"debian/13\"\nBOX_USER=\"me\"\nBOX_CPU=\"4\"\n"
-                           "BOX_MEMORY=\"4GiB\"\nBOX_DISK=\"20GB\"\nBOX_REQUIRE_VM=\"true\"\nBOX_AUTOSTART=\"false\"\n",
+                           "BOX_MEMORY=\"4GiB\"\nBOX_DISK=\"20GB\"\nBOX_REQUIRE_VM=\"true\"\nBOX_AUTOSTART=\"false\"\n"
+                           "BOX_LOGIN=\"run me \xc3\xa4\"\n",
                            &template, NULL),
                      0);
     assert_string_equal(template.description, "a $HOME b");
@@ -104,6 +106,7 @@ static void reads_all_keys(void **state)
     assert_string_equal(template.limits.cpu, "4");
     assert_string_equal(template.limits.memory, "4GiB");
     assert_string_equal(template.limits.disk, "20GB");
+    assert_string_equal(template.login, "run me \xc3\xa4");
     assert_true(template.require_vm);
     assert_false(template.autostart);
 }
@@ -116,6 +119,7 @@ static void has_defaults(void **state)
     assert_string_equal(template.image, TEMPLATE_DEFAULT_IMAGE);
     assert_string_equal(template.user, TEMPLATE_DEFAULT_USER);
     assert_string_equal(template.description, "");
+    assert_string_equal(template.login, "");
     assert_null(template.limits.cpu);
     assert_false(template.require_vm);
     assert_false(template.autostart);
@@ -139,6 +143,7 @@ static void refuses_with_the_line(void **state)
         {"BOX_IMAGE=\"debian 13\"\n", "F:1: BOX_IMAGE"},
         {"BOX_REQUIRE_VM=\"yes\"\n", "F:1: BOX_REQUIRE_VM"},
         {"BOX_AUTOSTART=\"\"\n", "F:1: BOX_AUTOSTART"},
+        {"BOX_LOGIN=\"\xc2\x9b" "2J\"\n", "F:1: BOX_LOGIN"},
         {"BOX_IMAGE=\"a\"\r\nBOX_NETWORK=\"x\"\r\n", "F:1: a carriage return"},
         {"BOX_IMAGE=a\n", "F:1: expected KEY=\"value\""},
     };
@@ -171,15 +176,15 @@ static void hands_user_data_on_byte_for_byte(void **state)
 static void takes_a_mebibyte_and_not_one_byte_more(void **state)
 {
     CLEANUP(freep) char *directory = under("given/a");
-    CLEANUP(freep) char *data = xmalloc(TEMPLATE_USER_DATA_CEILING + 1);
+    CLEANUP(freep) char *data = xmalloc(TEMPLATEFILE_CEILING + 1);
     CLEANUP(template_reset) struct template template = {0};
 
-    memset(data, '#', TEMPLATE_USER_DATA_CEILING + 1);
+    memset(data, '#', TEMPLATEFILE_CEILING + 1);
     put("given/a/box.env", SOUND, strlen(SOUND));
-    put("given/a/user-data.yaml", data, TEMPLATE_USER_DATA_CEILING);
+    put("given/a/user-data.yaml", data, TEMPLATEFILE_CEILING);
     assert_int_equal(template_read("a", directory, &template, NULL), 0);
-    assert_int_equal(template.user_data_length, TEMPLATE_USER_DATA_CEILING);
-    put("given/a/user-data.yaml", data, TEMPLATE_USER_DATA_CEILING + 1);
+    assert_int_equal(template.user_data_length, TEMPLATEFILE_CEILING);
+    put("given/a/user-data.yaml", data, TEMPLATEFILE_CEILING + 1);
     assert_refused("given/a", "user-data.yaml: larger than 1 MiB");
 }
 
@@ -215,7 +220,7 @@ static void tells_bytes_that_cannot_be_handed_on(void **state)
     assert_refused("given/a", "user-data.yaml: bytes that are not UTF-8");
 }
 
-static void digests_both_files(void **state)
+static void digests_the_files(void **state)
 {
     static const char *const rows[][2] = {{SOUND, DATA}, {SOUND "#\n", DATA}, {SOUND, DATA "\n"}, {SOUND "\n", DATA}};
     char seen[ARRAY_LENGTH(rows)][SHA256_HEX_SIZE];
@@ -231,6 +236,25 @@ static void digests_both_files(void **state)
             assert_string_not_equal(seen[i], seen[j]);
         }
     }
+}
+
+static void digests_the_script_too(void **state)
+{
+    CLEANUP(freep) char *directory = under("given/a");
+    char seen[3][SHA256_HEX_SIZE];
+
+    put_template("given/a", SOUND, DATA);
+    for (size_t i = 0; i < ARRAY_LENGTH(seen); i++) {
+        CLEANUP(template_reset) struct template template = {0};
+        if (i > 0) {
+            put("given/a/converge.sh", i == 1 ? "#!/bin/sh\n" : "#!/bin/sh\n#", i == 1 ? 10 : 11);
+        }
+        assert_int_equal(template_read("a", directory, &template, NULL), 0);
+        assert_int_equal(template.script_length, i == 0 ? 0 : 9 + i);
+        memcpy(seen[i], template.digest, sizeof(seen[i]));
+    }
+    assert_string_not_equal(seen[0], seen[1]);
+    assert_string_not_equal(seen[1], seen[2]);
 }
 
 static void finds_the_first_of_the_places(void **state)
@@ -329,7 +353,8 @@ int main(void)
         TEST(takes_a_mebibyte_and_not_one_byte_more),
         TEST(tells_what_is_there_instead_of_a_file),
         TEST(tells_bytes_that_cannot_be_handed_on),
-        TEST(digests_both_files),
+        TEST(digests_the_files),
+        TEST(digests_the_script_too),
         TEST(finds_the_first_of_the_places),
         TEST(looks_in_home_where_xdg_says_nothing),
         TEST(refuses_names_and_places_that_are_none),
