@@ -1,6 +1,7 @@
 """`box templates`: what it lists from where, and that a bad template is one error with file and line. Needs no daemon."""
 import json
 import os
+import re
 import subprocess
 import tempfile
 import unittest
@@ -45,6 +46,28 @@ class Templates(unittest.TestCase):
         done = self.box("templates")
         self.assertRegex(done.stdout, r"(?m)^TEMPLATE +IMAGE +USER +NEEDS +MINT +DESCRIPTION +DIRECTORY$")
         self.assertRegex(done.stdout, r"(?m)^blank +debian/13 +dev +\d+ CPU, ")
+
+    def test_the_agents_differ_in_three_lines_and_hold_no_secret(self):
+        shipped = harness.ROOT / "templates"
+        scripts = {name: (shipped / name / "converge.sh").read_text().splitlines() for name in ("claude", "codex", "gemini")}
+        for name, lines in scripts.items():
+            self.assertEqual([line for line in lines if line not in scripts["claude"]],
+                             [] if name == "claude" else [line for line in lines
+                                                          if line.startswith(("PACKAGE=", "COMMAND=", "CONTEXT="))], name)
+        for path in shipped.rglob("*"):
+            if path.is_file():
+                self.assertNotRegex(path.read_text(), r"(?i)api.?key|token|\bpassw(or)?d\s*[=:]|secret|BEGIN [A-Z ]*PRIVATE|ssh-(rsa|ed25519) AAAA")
+        rows = {row["name"]: row for row in self.rows()}
+        self.assertTrue(all(rows[name]["converge"] and name in rows[name]["login"] for name in scripts))
+        self.assertEqual((rows["staging"]["require_vm"], rows["staging"]["autostart"]), (True, True))
+
+    def test_no_option_and_no_key_carries_a_secret(self):
+        commands = [line.split("  ")[0] for line in self.box("help").stdout.replace("\n  ", "\n").splitlines()]
+        words = " ".join(self.box("help", *name.split()).stdout for name in commands if name and name[0].islower())
+        self.assertIn("--template-dir", words)
+        # --key is ssh-config's, and takes the public half alone.
+        options = set(re.findall(r"--[a-z-]+|BOX_[A-Z_]+", words)) - {"--key"}
+        self.assertFalse([option for option in options if re.search(r"(?i)key|token|secret|pass|auth|cred|env", option)], options)
 
     def test_the_shape_stays(self):
         self.write(self.user / "sound")
