@@ -1,5 +1,6 @@
 /* Phase C: attacks from a box, and into one, each with the control that makes silence mean something.
  * Not for: how an attack is made (the instrument) or judged (verdict.c). What no single probe tells is in siege.c. */
+#include "drill/nested.h"
 #include "drill/phases.h"
 #include "drill/siege.h"
 #include "drill/walls.h"
@@ -274,6 +275,8 @@ static const struct claim claims[] = {
      .argument = "watcher", .flags = ALONE, .budget = 60000},
     {"C146", "One box holds at most 2,000 flows", NULL, "ct count", .run = siege_claim, .argument = "flows", .flags = ALONE, .budget = 25000},
     {"C147", "A restricted user's box is behind the same walls", NULL, "the armed set", .run = siege_claim, .argument = "restricted"},
+    {"C148", "Docker in a box runs a container with a network, behind the box's walls", NULL, "the box's own port", .run = nested_claim,
+     .budget = 240000},
 };
 
 const struct claim_table isolation_table = {
