@@ -414,9 +414,10 @@ int http_exchange(struct http *http, const struct http_request *request, const s
     if (http_begin(http, request, &transfer, err) < 0) {
         return -1;
     }
-    struct httpwatch watch = httpwatch_make(patience);
+    bool act = !text_equal(request->method, "GET") && !request->source && request->part_count == 0;
+    struct httpwatch watch = httpwatch_make(patience, act);
     while (!transfer->ended) {
-        struct pollfd cancel = {.fd = patience->deaf ? -1 : cancel_fd(), .events = POLLIN};
+        struct pollfd cancel = {.fd = httpwatch_cancel_fd(&watch), .events = POLLIN};
         if (http_step(http, &cancel, 1, httpwatch_timeout(&watch), err) < 0) {
             return -1;
         }
@@ -424,7 +425,7 @@ int http_exchange(struct http *http, const struct http_request *request, const s
             break;
         }
         const struct httpwatch_motion motion = motion_of(transfer);
-        if ((!patience->deaf && cancel_check(err) < 0) || httpwatch_look(&watch, &motion, err) < 0) {
+        if (httpwatch_look(&watch, &motion, err) < 0) {
             return -1;
         }
     }

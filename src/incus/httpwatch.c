@@ -2,6 +2,7 @@
  * Not for: waiting itself; see http.c. */
 #include "incus/httpwatch.h"
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "incus/daemon.h"
@@ -9,10 +10,18 @@
 #include <limits.h>
 #include <stdio.h>
 
-struct httpwatch httpwatch_make(const struct http_patience *patience)
+#define ANSWER_GRACE_MS 10000
+
+struct httpwatch httpwatch_make(const struct http_patience *patience, bool act)
 {
     int64_t now = clock_now();
-    return (struct httpwatch){.patience = patience, .start = now, .last_byte = now, .next_tick = now + NARRATE_TICK_MS};
+    return (struct httpwatch){
+        .patience = patience, .act = act, .start = now, .last_byte = now, .next_tick = now + NARRATE_TICK_MS};
+}
+
+int httpwatch_cancel_fd(const struct httpwatch *watch)
+{
+    return watch->patience->deaf || watch->grace > 0 ? -1 : cancel_fd();
 }
 
 static int shorter(int a, int64_t b)
@@ -31,6 +40,9 @@ int httpwatch_timeout(const struct httpwatch *watch)
     }
     if (patience->idle > 0) {
         timeout = shorter(timeout, watch->last_byte + patience->idle - now);
+    }
+    if (watch->grace > 0) {
+        timeout = shorter(timeout, watch->grace - now);
     }
     return timeout;
 }
@@ -70,10 +82,26 @@ static int out_of_time(const struct httpwatch_motion *motion, int64_t waited, co
     return error_remedy(err, "see what the daemon is busy with: incus operation list");
 }
 
+/* The answer to an act is worth the moment after a Ctrl-C: who turns away from it does not learn what the daemon has
+ * begun, and cannot undo it. */
+static int give_up(struct httpwatch *watch, int64_t now, struct error *err)
+{
+    if (watch->patience->deaf || !cancel_requested()) {
+        return 0;
+    }
+    if (watch->act && watch->grace == 0) {
+        watch->grace = now + ANSWER_GRACE_MS;
+    }
+    return now < watch->grace ? 0 : cancel_check(err);
+}
+
 int httpwatch_look(struct httpwatch *watch, const struct httpwatch_motion *motion, struct error *err)
 {
     const struct http_patience *patience = watch->patience;
     int64_t now = clock_now();
+    if (give_up(watch, now, err) < 0) {
+        return -1;
+    }
     if (motion->streamed + motion->kept != watch->seen) {
         watch->seen = motion->streamed + motion->kept;
         watch->last_byte = now;
