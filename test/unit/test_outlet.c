@@ -6,7 +6,9 @@
 #include "incus/outlet.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -134,13 +136,23 @@ static void nowhere(void **state)
     assert_int_equal(data.length, 0);
 }
 
+/* A device that is no terminal takes what it gets: not a page at a time. */
+static void a_device_takes_all(void **state)
+{
+    CLEANUP(fd_closep) int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    CLEANUP(fd_closep) int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    assert_true(null >= 0 && terminal >= 0);
+    assert_true(outlet_make(null, NULL, 0).step > PIPE_BUF);
+    assert_int_equal(outlet_make(terminal, NULL, 0).step, PIPE_BUF);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_full_pipe_does_not_block), cmocka_unit_test(a_socket_does_not_block),
         cmocka_unit_test(a_reader_that_left),         cmocka_unit_test(a_full_disk),
         cmocka_unit_test(a_capture_has_a_ceiling),    cmocka_unit_test(a_listener_hears_all_of_it),
-        cmocka_unit_test(nowhere),
+        cmocka_unit_test(nowhere),                    cmocka_unit_test(a_device_takes_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
