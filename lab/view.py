@@ -91,10 +91,23 @@ def disk(lab):
     os.closerange(3, 64)
 
 
-def kernel():
+def shield(lab):
+    """A parameter that belongs to the whole machine, and that setup-host raises on a host: here it is a file. A kernel
+    lets a container mount proc only where a proc without such a cover is in sight, hence a second one."""
+    bare = "/run/box-lab-proc"
+    os.mkdir(bare, 0o700)
+    mount("proc", bare, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
+    real, played = "/proc/sys/fs/inotify/max_user_instances", lab.path("inotify-instances")
+    with open(real, encoding="ascii") as live, open(played, "w", encoding="ascii") as out:
+        out.write(live.read())
+    mount(played, real, None, MS_BIND)
+
+
+def kernel(lab):
     """The file systems that show the new namespaces instead of the machine's."""
     tmpfs("/dev/shm", "1777")
     mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
+    shield(lab)
     mount("sysfs", "/sys", "sysfs", MS_NOSUID | MS_NODEV | MS_NOEXEC)
     mount("cgroup2", "/sys/fs/cgroup", "cgroup2", MS_NOSUID | MS_NODEV | MS_NOEXEC)
 
@@ -126,7 +139,7 @@ def main(name, ready_fd):
     lab = Lab(name)
     mount("none", "/", None, MS_REC | MS_PRIVATE)
     disk(lab)
-    kernel()
+    kernel(lab)
     identity(lab)
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
     os.write(ready, b"1")
