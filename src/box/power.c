@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "box/contract.h"
+#include "box/rehome.h"
 #include "box/tag.h"
 #include "incus/instance.h"
 #include "stack/arm.h"
@@ -57,6 +58,9 @@ static int require_contract(const struct box *box, struct error *err)
     }
     CLEANUP(freep) char *list = argv_join(&deviations, "; ");
     error_set(err, ERR_CONTRACT, "the box %s is off its isolation contract: %s", box->name, list);
+    if (rehome_is_older(box->instance)) {
+        return error_remedy(err, "sudo box migrate-host --box %s", box->name);
+    }
     return error_remedy(err, "see: box info %s; take it back through the hatch: box incus %s -- ...", box->name,
                         box->name);
 }

@@ -109,8 +109,8 @@ static int look(struct context *context, const struct clearing *clearing, struct
             argv_push(&known, plan->drills.items[i] + strlen("instance "));
         }
     }
-    if (dismantle_strangers(plan->client, &known, &strangers, err) < 0 ||
-        dismantle_list(plan->client, clearing->storage, &known, &plan->standing, err) < 0) {
+    if (dismantle_strangers(plan->client, DISMANTLE_BOTH, &known, &strangers, err) < 0 ||
+        dismantle_list(plan->client, DISMANTLE_BOTH, clearing->storage, &known, &plan->standing, err) < 0) {
         return -1;
     }
     if (strangers.count > 0) {
@@ -192,7 +192,8 @@ static int assert_absence(struct context *context, const struct clearing *cleari
         }
     }
     CLEANUP(argv_reset) struct argv standing = {0};
-    if (dismantle_list(clearing->purge_incus ? NULL : plan->client, clearing->storage, NULL, &standing, err) < 0) {
+    if (dismantle_list(clearing->purge_incus ? NULL : plan->client, DISMANTLE_BOTH, clearing->storage, NULL, &standing,
+                       err) < 0) {
         return -1;
     }
     if (standing.count > 0) {
@@ -231,7 +232,7 @@ int clearing_run(struct context *context, const struct clearing *clearing, struc
     if (plan.drills.count > 0 && crew_remove(plan.client, context->narrator, err) < 0) {
         return -1;
     }
-    if (dismantle_run(plan.client, clearing->storage, context->narrator, err) < 0 ||
+    if (dismantle_run(plan.client, DISMANTLE_BOTH, clearing->storage, context->narrator, err) < 0 ||
         purge_packages(context, &plan, err) < 0 || assert_absence(context, clearing, &plan, err) < 0) {
         return error_remedy(err, "box %s (a second run goes on where this one stopped)", context->command->name);
     }

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "box/box.h"
 #include "box/contract.h"
+#include "box/migrate.h"
 #include "box/tag.h"
 #include "doctor/look.h"
 #include "incus/exec.h"
@@ -78,7 +79,13 @@ static void look_contract(struct look *look, const struct box *box)
 {
     CLEANUP(argv_reset) struct argv deviations = {0};
     contract_check(box->instance, &deviations);
-    if (deviations.count > 0) {
+    enum migrate_stage stage = migrate_stage_of(box);
+    if (stage == MIGRATE_OLDER || stage == MIGRATE_BEGUN) {
+        CLEANUP(freep) char *fix = xasprintf("sudo box migrate-host --box %s", box->name);
+        finding_add(&look->findings, FINDING_BROKEN, "contract", fix, "%s %s", box->name,
+                    stage == MIGRATE_OLDER ? "is on the network of the older generation"
+                                           : "is half-way between the older network and " STACK_NETWORK);
+    } else if (deviations.count > 0) {
         CLEANUP(freep) char *lines = argv_join(&deviations, "; ");
         CLEANUP(freep) char *fix = xasprintf("box info %s", box->name);
         finding_add(&look->findings, FINDING_BROKEN, "contract", fix, "%s is off the contract: %s", box->name, lines);

@@ -22,8 +22,8 @@ static int compare_ranks(const void *a, const void *b)
     return (int)(*left)->rank - (int)(*right)->rank;
 }
 
-/* Every row of both tables that can be looked at, in the order of removal. The caller frees. */
-static const struct stack_object **rows_of(const struct client *client, size_t *ret_count)
+/* Every row that can be looked at, in the order of removal. The caller frees. */
+static const struct stack_object **rows_of(const struct client *client, enum dismantle_scope scope, size_t *ret_count)
 {
     const struct stack_object **rows = xcalloc(table_object_count + older_object_count, sizeof(*rows));
     size_t count = 0;
@@ -33,7 +33,7 @@ static const struct stack_object **rows_of(const struct client *client, size_t *
         }
     }
     size_t older = count;
-    for (size_t i = 0; i < table_object_count; i++) {
+    for (size_t i = 0; scope == DISMANTLE_BOTH && i < table_object_count; i++) {
         if (client != NULL || !table_objects[i]->needs_daemon) {
             rows[count++] = table_objects[i];
         }
@@ -43,7 +43,7 @@ static const struct stack_object **rows_of(const struct client *client, size_t *
     return rows;
 }
 
-int dismantle_list(struct client *client, enum stack_storage storage, const struct argv *leaving,
+int dismantle_list(struct client *client, enum dismantle_scope scope, enum stack_storage storage, const struct argv *leaving,
                    struct argv *ret_standing, struct error *err)
 {
     struct stack stack = {.client = client, .storage = storage, .leaving = leaving};
@@ -52,7 +52,7 @@ int dismantle_list(struct client *client, enum stack_storage storage, const stru
     if (check_root(err) < 0) {
         return -1;
     }
-    CLEANUP(freep) const struct stack_object **rows = rows_of(client, &count);
+    CLEANUP(freep) const struct stack_object **rows = rows_of(client, scope, &count);
     for (size_t i = 0; i < count; i++) {
         if (rows[i]->stands != NULL && rows[i]->stands(&stack, &standing, err) < 0) {
             return error_wrap(err, "%s", rows[i]->name);
@@ -114,21 +114,24 @@ static int list_strangers(struct client *client, const char *path, const char *w
     return found < 0 ? -1 : 0;
 }
 
-int dismantle_strangers(struct client *client, const struct argv *boxes, struct argv *ret_strangers, struct error *err)
+int dismantle_strangers(struct client *client, enum dismantle_scope scope, const struct argv *boxes,
+                        struct argv *ret_strangers, struct error *err)
 {
     static const struct {
+        enum dismantle_scope scope; /* the narrowest that it belongs to */
         const char *path, *what;
     } objects[] = {
-        {"/1.0/profiles/" STACK_PROFILE, "profile " STACK_PROFILE},
-        {"/1.0/networks/" STACK_NETWORK, "network " STACK_NETWORK},
-        {"/1.0/network-acls/" STACK_ACL, "ACL " STACK_ACL},
-        {"/1.0/profiles/" OLDER_PROFILE, "profile " OLDER_PROFILE},
-        {"/1.0/networks/" OLDER_NETWORK, "network " OLDER_NETWORK},
-        {"/1.0/network-acls/" OLDER_ACL, "ACL " OLDER_ACL},
+        {DISMANTLE_BOTH, "/1.0/profiles/" STACK_PROFILE, "profile " STACK_PROFILE},
+        {DISMANTLE_BOTH, "/1.0/networks/" STACK_NETWORK, "network " STACK_NETWORK},
+        {DISMANTLE_BOTH, "/1.0/network-acls/" STACK_ACL, "ACL " STACK_ACL},
+        {DISMANTLE_OLDER, "/1.0/profiles/" OLDER_PROFILE, "profile " OLDER_PROFILE},
+        {DISMANTLE_OLDER, "/1.0/networks/" OLDER_NETWORK, "network " OLDER_NETWORK},
+        {DISMANTLE_OLDER, "/1.0/network-acls/" OLDER_ACL, "ACL " OLDER_ACL},
     };
     CLEANUP(argv_reset) struct argv strangers = {0};
     for (size_t i = 0; client != NULL && i < ARRAY_LENGTH(objects); i++) {
-        if (list_strangers(client, objects[i].path, objects[i].what, boxes, &strangers, err) < 0) {
+        if ((scope == DISMANTLE_BOTH || objects[i].scope == scope) &&
+            list_strangers(client, objects[i].path, objects[i].what, boxes, &strangers, err) < 0) {
             return -1;
         }
     }
@@ -137,14 +140,14 @@ int dismantle_strangers(struct client *client, const struct argv *boxes, struct 
     return 0;
 }
 
-int dismantle_run(struct client *client, enum stack_storage storage, struct narrator *narrator, struct error *err)
+int dismantle_run(struct client *client, enum dismantle_scope scope, enum stack_storage storage, struct narrator *narrator, struct error *err)
 {
     struct stack stack = {.client = client, .storage = storage};
     size_t count = 0;
     if (check_root(err) < 0) {
         return -1;
     }
-    CLEANUP(freep) const struct stack_object **rows = rows_of(client, &count);
+    CLEANUP(freep) const struct stack_object **rows = rows_of(client, scope, &count);
     for (size_t i = 0; i < count; i++) {
         CLEANUP(argv_reset) struct argv standing = {0};
         if (rows[i]->stands != NULL && rows[i]->stands(&stack, &standing, err) < 0) {

@@ -9,6 +9,7 @@ import time
 import unittest
 
 import harness
+import older
 import tinybox
 
 LAB = harness.Lab("teardown")
@@ -25,8 +26,6 @@ sysctl -a 2>/dev/null | grep -E '^(net|fs|kernel)[.]' | grep -vE 'neigh|_count|r
 find /etc /run /var/lib/box -xdev 2>/dev/null | grep -vE '^/run/(incus|box-lab|lxc)' | sort
 find /var/lib/incus/networks /var/lib/incus/disks /var/lib/incus/storage-pools -mindepth 1 -maxdepth 1 2>/dev/null
 """
-OLDER_SCRIPT = "/root/claudebox-firewall"
-OLDER_UNIT = "/etc/systemd/system/claudebox-firewall.service"
 
 
 def setUpModule():
@@ -53,22 +52,6 @@ def clear_images():
     """The images that the tests import: not box's, so they would rightly keep the pool alive."""
     for image in LAB.query("/1.0/images?recursion=1") or []:
         LAB.must(["incus", "image", "delete", image["fingerprint"]])
-
-
-def older_stack():
-    """A host as the older generation left it."""
-    LAB.must(["incus", "network", "create", "claudenet", "ipv4.address=10.87.0.1/24", "ipv4.nat=true", "ipv6.address=none"])
-    LAB.must(["incus", "network", "acl", "create", "claude-isolate"])
-    LAB.must(["incus", "network", "set", "claudenet", "security.acls=claude-isolate"])
-    LAB.must(["incus", "profile", "create", "claude-dev"])
-    LAB.must(["incus", "profile", "device", "add", "claude-dev", "eth0", "nic", "network=claudenet"])
-    for family in ("inet", "bridge"):
-        LAB.must(["nft", "-f", "-"], input="table %s claudebox {\n chain forward {\n type filter hook forward priority 0;\n"
-                                           "iifname \"claudenet\" drop\n}\n}\n" % family)
-    LAB.must(["bash", "-c", "mkdir -p /etc/systemd/system/multi-user.target.wants; cat > %s; ln -s %s "
-              "/etc/systemd/system/multi-user.target.wants/" % (OLDER_UNIT, OLDER_UNIT)],
-             input="[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=%s apply\nExecStart=/bin/true\n" % OLDER_SCRIPT)
-    LAB.must(["bash", "-c", "cat > %s; chmod 755 %s" % (OLDER_SCRIPT, OLDER_SCRIPT)], input="#!/bin/sh\n")
 
 
 class Identical(unittest.TestCase):
@@ -132,17 +115,17 @@ class Identical(unittest.TestCase):
                 self.assert_as_before()
 
     def test_the_older_generation_goes_too(self):
-        older_stack()
+        older.stack(LAB)
         setup()
         done = LAB.box("teardown-host", "--yes", timeout=120)
         self.assertEqual(done.returncode, 0, done.stderr)
         for name in ("network claudenet", "profile claude-dev", "ACL claude-isolate", "nft table inet claudebox",
-                     "nft table bridge claudebox", "file " + OLDER_SCRIPT, "file " + OLDER_UNIT):
+                     "nft table bridge claudebox", "file " + older.SCRIPT, "file " + older.UNIT):
             self.assertIn("absent: %s\n" % name, done.stdout)
         # That generation did not note whether the host forwarded before it.
         LAB.must(["sysctl", "-qw", "net.ipv4.ip_forward=0"])
         self.assert_as_before()
-        self.assertNotEqual(LAB.run(["test", "-e", OLDER_SCRIPT]).returncode, 0)
+        self.assertNotEqual(LAB.run(["test", "-e", older.SCRIPT]).returncode, 0)
 
     def test_wipe_leaves_nothing_of_a_drill_either(self):
         setup()

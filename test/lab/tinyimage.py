@@ -17,7 +17,8 @@ INITTAB = "::sysinit:/bin/true\n::respawn:/bin/tail -f /dev/null\n"
 FOLDERS = ("bin", "dev", "etc", "home/dev", "proc", "root", "run", "sbin", "sys", "tmp", "usr/bin", "usr/sbin", "var")
 
 
-def build(directory):
+def build(directory, files=None):
+    """`files`: more of them (path: text), or others in their stead."""
     directory = Path(directory)
     root = directory / "rootfs"
     for folder in FOLDERS:
@@ -32,6 +33,11 @@ def build(directory):
     os.chown(root / "home" / "dev", 1000, 1000)
     for name, text in (("passwd", PASSWD), ("group", GROUP), ("inittab", INITTAB)):
         (root / "etc" / name).write_text(text, encoding="utf-8")
+    for path, text in (files or {}).items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).unlink(missing_ok=True)
+        (root / path).write_text(text, encoding="utf-8")
+        os.chmod(root / path, 0o755 if text.startswith("#!") else 0o644)
     squashed = directory / "rootfs.squashfs"
     subprocess.run(["mksquashfs", str(root), str(squashed), "-noappend", "-quiet", "-no-progress", "-comp", "gzip"],
                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True)
