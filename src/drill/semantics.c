@@ -50,6 +50,15 @@ static json_t *first_box(struct trial *trial, struct client **ret_client)
     return instance;
 }
 
+/* Of a claim about the drill's first box: false, with the trial not judged, where none could be minted. */
+static bool has_box(struct trial *trial)
+{
+    if (!box_name(trial)) {
+        trial_say(trial, VERDICT_NOT_JUDGED, "there is no box");
+    }
+    return box_name(trial) != NULL;
+}
+
 static void holds_if(struct trial *trial, bool holds, const char *otherwise)
 {
     if (holds) {
@@ -124,7 +133,7 @@ static void use_filter(struct trial *trial, struct client *client, const char *n
         trial_not_judged(trial, &err);
         return;
     }
-    bool ours = box_name(trial) && lists(array, box_name(trial));
+    bool ours = lists(array, box_name(trial));
     bool theirs = lists(array, name);
     trial_note(trial, "listed", json_pack("{s:b, s:b}", "ours", ours, "theirs", theirs));
     if (text_equal(trial->claim->argument, "ours")) {
@@ -136,7 +145,10 @@ static void use_filter(struct trial *trial, struct client *client, const char *n
 
 static void claim_filter(struct trial *trial)
 {
-    with_foreign(trial, trial->claim->argument, use_filter);
+    /* That it leaves somebody's out means something only where it finds ours. */
+    if (has_box(trial)) {
+        with_foreign(trial, trial->claim->argument, use_filter);
+    }
 }
 
 static void claim_filter_regex(struct trial *trial)
@@ -145,14 +157,14 @@ static void claim_filter_regex(struct trial *trial)
     CLEANUP(json_freep) json_t *array = NULL;
     CLEANUP(error_reset) struct error err = {0};
 
-    if (!ready(trial, &client)) {
+    if (!has_box(trial) || !ready(trial, &client)) {
         return;
     }
     if (instance_list(client, "config." TAG_KEY " eq .", &array, &err) < 0) {
         trial_not_judged(trial, &err);
         return;
     }
-    bool matched = box_name(trial) && lists(array, box_name(trial));
+    bool matched = lists(array, box_name(trial));
     holds_if(trial, matched, "a dot does not match: this Incus compares by equality, and box's second look is only caution");
 }
 
@@ -423,6 +435,9 @@ static void claim_port(struct trial *trial)
     const char *port = ground_fact(trial->ground, "box.port");
     size_t count;
 
+    if (!has_box(trial)) {
+        return;
+    }
     if (link_list(&links, &count, &err) < 0) {
         trial_not_judged(trial, &err);
         return;

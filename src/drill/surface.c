@@ -325,8 +325,12 @@ static void claim_exec_bytes(struct trial *trial)
     CLEANUP(argv_reset) struct argv words = {0};
     const char *name = ground_fact(trial->ground, "box.name");
 
+    if (!name) {
+        trial_say(trial, VERDICT_NOT_JUDGED, "no box could be minted");
+        return;
+    }
     argv_push(&words, "exec");
-    argv_push(&words, name ? name : "");
+    argv_push(&words, name);
     argv_push(&words, "--");
     argv_push(&words, "printf");
     argv_push(&words, "[%s]");

@@ -130,6 +130,16 @@ class BrokenInstrument(unittest.TestCase):
         self.assertEqual([], drill_instances())
         return report
 
+    def test_no_box_at_all(self):
+        # Whatever is claimed of a box that could not be made is not known: not broken.
+        report = drilling.drill(LAB, "--phase", "ABE", "--template", "no-such-template")
+        found = drilling.verdicts(report)
+        self.assertEqual([], [id for id, verdict in found.items() if verdict == "BROKEN"],
+                         drilling.describe(report, *[id for id, verdict in found.items() if verdict == "BROKEN"]))
+        for id in ("A01", "A03", "A04", "A05", "A18", "A19", "B01", "B13", "E01"):
+            self.assertEqual("NOT JUDGED", found[id], drilling.describe(report, id))
+        self.assertEqual([], drill_instances())
+
     def test_a_box_without_an_address(self):
         report = self.check_nothing_holds('incus exec "$DRILL_BOX_NAME" -- ip address flush dev eth0 </dev/null')
         self.assertIn("baseline", report["said"])
