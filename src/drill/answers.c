@@ -18,7 +18,8 @@ static struct counts count(const json_t *report, const char *phase)
     const json_t *claim;
     size_t at;
 
-    json_array_foreach(json_object_get(report, "claims"), at, claim) {
+    json_array_foreach(json_object_get(report, "claims"), at, claim)
+    {
         if (!phase || text_equal(json_text(claim, "phase"), phase)) {
             counts.of[verdict_from_name(json_text(claim, "verdict"))]++;
         }
@@ -28,8 +29,8 @@ static struct counts count(const json_t *report, const char *phase)
 
 static void write_counts(struct buffer *text, const struct counts *counts)
 {
-    buffer_append_format(text, "%u hold, %u broken, %u not judged", counts->of[VERDICT_HOLDS], counts->of[VERDICT_BROKEN],
-                         counts->of[VERDICT_NOT_JUDGED]);
+    buffer_append_format(text, "%u hold, %u broken, %u not judged", counts->of[VERDICT_HOLDS],
+                         counts->of[VERDICT_BROKEN], counts->of[VERDICT_NOT_JUDGED]);
     if (counts->of[VERDICT_SKIPPED]) {
         buffer_append_format(text, ", %u skipped", counts->of[VERDICT_SKIPPED]);
     }
@@ -41,7 +42,8 @@ static void write_claims(struct buffer *text, const json_t *report, enum verdict
     const json_t *claim;
     size_t at;
 
-    json_array_foreach(json_object_get(report, "claims"), at, claim) {
+    json_array_foreach(json_object_get(report, "claims"), at, claim)
+    {
         if (verdict_from_name(json_text(claim, "verdict")) == verdict) {
             buffer_append_format(text, "  %-5s %s\n        %s%s\n", json_text(claim, "id"), json_text(claim, "claim"),
                                  json_truth(claim, "layer") ? "a layer: " : "", json_text(claim, "reason"));
@@ -85,14 +87,16 @@ char *answers_write(const json_t *report)
 
     buffer_append_format(&text, "box %s, %s, %.1f s\n", json_text(report, "kind"), json_text(report, "started"),
                          json_number_value(json_object_get(report, "seconds")));
-    buffer_append_format(&text, "box         %s sha256 %.16s\n", json_text(box, "version"), digest ? digest : "unknown");
+    buffer_append_format(&text, "box         %s sha256 %.16s\n", json_text(box, "version"),
+                         digest ? digest : "unknown");
     buffer_append_format(&text, "instrument  %s sha256 %.16s\n", json_text(instrument, "version"),
                          probe_digest ? probe_digest : "unknown");
-    buffer_append_format(&text, "host        Incus %s, kernel %s, %s\n", json_text(host, "incus"), json_text(host, "kernel"),
-                         json_truth(host, "lab") ? "in a lab" : "on its own network");
+    buffer_append_format(&text, "host        Incus %s, kernel %s, %s\n", json_text(host, "incus"),
+                         json_text(host, "kernel"), json_truth(host, "lab") ? "in a lab" : "on its own network");
     buffer_append_format(&text, "walls       %s\n", json_text(walls, "form"));
-    buffer_append_format(&text, "boundary    %s\n", json_truth(host, "vm") ? "virtual machine"
-                                                                            : "container; the boundary of a VM was NOT validated");
+    buffer_append_format(&text, "boundary    %s\n",
+                         json_truth(host, "vm") ? "virtual machine"
+                                                : "container; the boundary of a VM was NOT validated");
     for (size_t i = 0; i < ARRAY_LENGTH(questions); i++) {
         struct counts counts = count(report, questions[i].phase);
         if (counts.of[VERDICT_HOLDS] + counts.of[VERDICT_BROKEN] + counts.of[VERDICT_NOT_JUDGED] == 0) {
@@ -127,7 +131,8 @@ char *answers_summary(const json_t *report)
         buffer_append_text(&text, "BROKEN:\n");
         write_claims(&text, report, VERDICT_BROKEN);
     }
-    json_array_foreach(json_object_get(report, "phases"), at, phase) {
+    json_array_foreach(json_object_get(report, "phases"), at, phase)
+    {
         const char *letter = json_text(phase, "phase");
         struct counts counts = count(report, letter);
         buffer_append_format(&text, "%s  ", letter);

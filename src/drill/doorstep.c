@@ -51,7 +51,8 @@ static void with_door(struct trial *trial, void (*use)(struct trial *trial))
     CLEANUP(freep) char *door = xasprintf("%u", siegecraft_port() + 20000);
     struct trial_probe *server;
 
-    if (trial_listen(trial, "box: listen tcp --echo --address 127.0.0.1 --count 0 --timeout 20000", &server, &err) < 0) {
+    if (trial_listen(trial, "box: listen tcp --echo --address 127.0.0.1 --count 0 --timeout 20000", &server, &err) <
+        0) {
         trial_not_judged(trial, &err);
         return;
     }
@@ -80,7 +81,8 @@ static void use_open(struct trial *trial)
 {
     bool open = through(trial, "attack", THROUGH);
 
-    trial_say(trial, open ? VERDICT_HOLDS : VERDICT_BROKEN, "%s", open ? "the server in the box answers through it" : "the server in the box does not answer through it");
+    trial_say(trial, open ? VERDICT_HOLDS : VERDICT_BROKEN, "%s",
+              open ? "the server in the box answers through it" : "the server in the box does not answer through it");
 }
 
 static void claim_open(struct trial *trial)
@@ -101,8 +103,8 @@ static void use_elsewhere(struct trial *trial)
         return;
     }
     bool passes = attack.verdict == REPLY_REACHABLE;
-    trial_say(trial, passes ? VERDICT_BROKEN : VERDICT_HOLDS, "%s: %s", passes ? "it leads there too" : "not from there",
-              reply_verdict_name(attack.verdict));
+    trial_say(trial, passes ? VERDICT_BROKEN : VERDICT_HOLDS, "%s: %s",
+              passes ? "it leads there too" : "not from there", reply_verdict_name(attack.verdict));
 }
 
 static void claim_elsewhere(struct trial *trial)
@@ -196,12 +198,18 @@ static void claim_refused(struct trial *trial)
 }
 
 static const struct claim claims[] = {
-    {"E01", "A door leads from this host's loopback to a server on the box's own", .run = claim_open, .flags = CLAIM_FIRST},
-    {"E02", "A door is not there on this host's uplink address", .run = claim_elsewhere, .argument = "host: connect {uplink} {door} --timeout 800"},
-    {"E03", "A door is not there on the gateway's address", .run = claim_elsewhere, .argument = "host: connect {gateway} {door} --timeout 800"},
-    {"E04", "A door is not there for the world", .run = claim_elsewhere, .argument = "world: connect {uplink} {door} --timeout 1200"},
-    {"E05", "A door is not there for another box", .run = claim_elsewhere, .argument = "peer: connect {gateway} {door} --timeout 1200"},
-    {"E06", "A door is not there for the box itself", .run = claim_elsewhere, .argument = "box: connect {gateway} {door} --timeout 1200"},
+    {"E01", "A door leads from this host's loopback to a server on the box's own", .run = claim_open,
+     .flags = CLAIM_FIRST},
+    {"E02", "A door is not there on this host's uplink address", .run = claim_elsewhere,
+     .argument = "host: connect {uplink} {door} --timeout 800"},
+    {"E03", "A door is not there on the gateway's address", .run = claim_elsewhere,
+     .argument = "host: connect {gateway} {door} --timeout 800"},
+    {"E04", "A door is not there for the world", .run = claim_elsewhere,
+     .argument = "world: connect {uplink} {door} --timeout 1200"},
+    {"E05", "A door is not there for another box", .run = claim_elsewhere,
+     .argument = "peer: connect {gateway} {door} --timeout 1200"},
+    {"E06", "A door is not there for the box itself", .run = claim_elsewhere,
+     .argument = "box: connect {gateway} {door} --timeout 1200"},
     {"E07", "Beside an open door the box still reaches nothing of this host", .run = claim_beside},
     {"E08", "A port that another box's door holds is refused, and the holder named", .run = claim_taken},
     {"E09", "A door that was removed is shut", .run = claim_shut},

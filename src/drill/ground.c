@@ -127,7 +127,8 @@ static void learn_world(struct ground *ground)
     const json_t *row;
     size_t at;
 
-    json_array_foreach(json_object_get(ground->world, "addresses"), at, row) {
+    json_array_foreach(json_object_get(ground->world, "addresses"), at, row)
+    {
         const char *kind = json_text(row, "kind");
         const char *address = json_text(row, "address");
         if (!kind || !address) {
@@ -139,7 +140,8 @@ static void learn_world(struct ground *ground)
         json_object_set_new(counts, key, json_integer(number));
         ground_set(ground, name, address);
     }
-    ground_set(ground, "private.name", json_text(json_array_get(json_object_get(ground->world, "private_hosts"), 0), "name"));
+    ground_set(ground, "private.name",
+               json_text(json_array_get(json_object_get(ground->world, "private_hosts"), 0), "name"));
     ground_set(ground, "public.name", json_text(json_path(ground->world, "web", NULL), "name"));
     ground_set(ground, "web", json_text(json_path(ground->world, "web", NULL), "address"));
     ground_set(ground, "web.port", "80");
@@ -147,7 +149,8 @@ static void learn_world(struct ground *ground)
     const char *lan = json_text(json_path(ground->world, "host", "lan", NULL), "link");
     const char *own = json_text(json_path(ground->world, "host", "lan", NULL), "address");
     if (own && strrchr(own, '.')) {
-        /* Of nobody: a packet that claims to be from one of the world's own addresses is dropped there as impossible. */
+        /* Of nobody: a packet that claims to be from one of the world's own addresses is dropped there as impossible.
+         */
         CLEANUP(freep) char *stranger = xasprintf("%.*s.199", (int)(strrchr(own, '.') - own), own);
         ground_set(ground, "lan.stranger", stranger);
     }
@@ -272,12 +275,9 @@ int ground_learn_box(struct ground *ground, struct client *client, const char *p
     const struct {
         const char *key, *value;
     } facts[] = {
-        {"name", box->name},
-        {"ip", box->ipv4},
-        {"mac", box->hwaddr},
-        {"port", json_text(json_object_get(box->instance, "config"), "volatile.eth0.host_name")},
-        {"user", box->user},
-        {"type", box->vm ? "vm" : "container"},
+        {"name", box->name},  {"ip", box->ipv4},
+        {"mac", box->hwaddr}, {"port", json_text(json_object_get(box->instance, "config"), "volatile.eth0.host_name")},
+        {"user", box->user},  {"type", box->vm ? "vm" : "container"},
     };
     for (size_t i = 0; i < ARRAY_LENGTH(facts); i++) {
         CLEANUP(freep) char *key = xasprintf("%s.%s", prefix, facts[i].key);

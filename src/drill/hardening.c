@@ -1,12 +1,12 @@
-/* Phase D: candidate settings, one at a time, on a network and a profile that the drill makes for itself: what each stops
- * and what it breaks. Reverted, and the revert read back, before the next.
- * Not for: the boxes' own network, which is never touched here. */
+/* Phase D: candidate settings, one at a time, on a network and a profile that the drill makes for itself: what each
+ * stops and what it breaks. Reverted, and the revert read back, before the next. Not for: the boxes' own network, which
+ * is never touched here. */
+#include "drill/hardening.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "box/remove.h"
 #include "drill/crew.h"
-#include "drill/hardening.h"
 #include "drill/phases.h"
 #include "drill/siegecraft.h"
 #include "incus/instance.h"
@@ -19,7 +19,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { OPERATION_MS = 30000, LEASE_MS = 45000, SETTLE_MS = 400, RECOVERY_MS = 10000, RETRY_MS = 1500, GUARD_MS = 900000 };
+enum {
+    OPERATION_MS = 30000,
+    LEASE_MS = 45000,
+    SETTLE_MS = 400,
+    RECOVERY_MS = 10000,
+    RETRY_MS = 1500,
+    GUARD_MS = 900000
+};
 
 /* The guard: a process apart that removes the disposable network when the drill is gone without having done so. */
 static void arm_guard(pid_t drill)
@@ -47,16 +54,18 @@ static void instance_names(const struct trial *trial, char **ret_first, char **r
     *ret_second = xasprintf(CREW_PREFIX "i-%s", id);
 }
 
-/* Making ---------------------------------------------------------------------------------------------------------------- */
+/* Making
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 static int make_network(struct client *client, const char *id, struct error *err)
 {
-    CLEANUP(json_freep) json_t *network = json_pack("{s:s, s:s, s:{s:s, s:s, s:s, s:s}}", "name", CREW_NETWORK, "type", "bridge",
-                                                    "config", "ipv4.address", "auto", "ipv4.nat", "true", "ipv6.address", "none",
-                                                    CREW_TAG, id);
-    CLEANUP(json_freep) json_t *profile = json_pack(
-        "{s:s, s:{s:s}, s:{s:{s:s, s:s, s:s}, s:{s:s, s:s, s:s}}}", "name", CREW_PROFILE, "config", CREW_TAG, id, "devices", "root",
-        "type", "disk", "path", "/", "pool", STACK_POOL, STACK_NIC, "type", "nic", "network", CREW_NETWORK, "name", "eth0");
+    CLEANUP(json_freep)
+    json_t *network = json_pack("{s:s, s:s, s:{s:s, s:s, s:s, s:s}}", "name", CREW_NETWORK, "type", "bridge", "config",
+                                "ipv4.address", "auto", "ipv4.nat", "true", "ipv6.address", "none", CREW_TAG, id);
+    CLEANUP(json_freep)
+    json_t *profile = json_pack("{s:s, s:{s:s}, s:{s:{s:s, s:s, s:s}, s:{s:s, s:s, s:s}}}", "name", CREW_PROFILE,
+                                "config", CREW_TAG, id, "devices", "root", "type", "disk", "path", "/", "pool",
+                                STACK_POOL, STACK_NIC, "type", "nic", "network", CREW_NETWORK, "name", "eth0");
 
     return client_request(client, "POST", "/1.0/networks", network, NULL, err) < 0 ||
                    client_request(client, "POST", "/1.0/profiles", profile, NULL, err) < 0
@@ -75,10 +84,11 @@ static int make_instance(struct trial *trial, struct client *client, const char 
     if (instance_get(client, like, &box, err) < 0) {
         return -1;
     }
-    CLEANUP(json_freep) json_t *body = json_pack(
-        "{s:s, s:s, s:[s], s:{s:s, s:s}, s:{s:s, s:s}, s:b}", "name", name, "type", "container", "profiles", CREW_PROFILE, "config",
-        CREW_TAG, ground_fact(trial->ground, "run"), "security.nesting", "true", "source", "type", "image", "fingerprint",
-        json_text(json_object_get(box, "config"), "volatile.base_image"), "start", 1);
+    CLEANUP(json_freep)
+    json_t *body = json_pack("{s:s, s:s, s:[s], s:{s:s, s:s}, s:{s:s, s:s}, s:b}", "name", name, "type", "container",
+                             "profiles", CREW_PROFILE, "config", CREW_TAG, ground_fact(trial->ground, "run"),
+                             "security.nesting", "true", "source", "type", "image", "fingerprint",
+                             json_text(json_object_get(box, "config"), "volatile.base_image"), "start", 1);
     return instance_create(client, body, 2 * OPERATION_MS, NULL, err);
 }
 
@@ -99,7 +109,8 @@ static int learn(struct trial *trial, struct client *client, const char *prefix,
         if (server_leases(client, CREW_NETWORK, &leases, err) < 0) {
             return -1;
         }
-        json_array_foreach(leases, at, row) {
+        json_array_foreach(leases, at, row)
+        {
             if (text_equal(json_text(row, "hwaddr"), mac) && !strchr(json_text(row, "address"), ':')) {
                 CLEANUP(freep) char *name_key = xasprintf("%s.name", prefix);
                 CLEANUP(freep) char *ip_key = xasprintf("%s.ip", prefix);
@@ -125,7 +136,8 @@ static bool learn_all(struct trial *trial, struct client **ret_client)
     struct error err = {0};
 
     instance_names(trial, &first, &second);
-    if (trial_client(trial, ret_client, &err) < 0 || client_get(*ret_client, "/1.0/networks/" CREW_NETWORK, &network, &err) < 0 ||
+    if (trial_client(trial, ret_client, &err) < 0 ||
+        client_get(*ret_client, "/1.0/networks/" CREW_NETWORK, &network, &err) < 0 ||
         learn(trial, *ret_client, "h", first, &err) < 0 || learn(trial, *ret_client, "i", second, &err) < 0) {
         trial_not_judged(trial, &err);
         return false;
@@ -180,7 +192,8 @@ static void claim_prepare(struct trial *trial)
     }
 }
 
-/* Candidates -------------------------------------------------------------------------------------------------------------- */
+/* Candidates
+ * -------------------------------------------------------------------------------------------------------------- */
 
 enum target { TARGET_NETWORK, TARGET_NIC, TARGET_ACL };
 
@@ -189,21 +202,25 @@ struct candidate {
     const char *argument;
     enum target target;
     const char *key, *value;
-    const char *attack;  /* from "h" */
-    bool by_answers; /* the attack counts where the resolver gave a record */
+    const char *attack; /* from "h" */
+    bool by_answers;    /* the attack counts where the resolver gave a record */
 };
 
 static const struct candidate candidates[] = {
     {"dns.mode", TARGET_NETWORK, "dns.mode", "none", "h: dns {i.name}.incus --server {dgw} --timeout 1200", true},
-    {"no-hosts", TARGET_NETWORK, "raw.dnsmasq", "no-hosts", "h: dns {private.name} --server {dgw} --timeout 1200", true},
-    {"rebind", TARGET_NETWORK, "raw.dnsmasq", "stop-dns-rebind", "h: dns rebind.example.com --server {dgw} --timeout 1200", true},
-    {"ident", TARGET_NETWORK, "raw.dnsmasq", "no-ident", "h: dns version.bind --class CH --type TXT --server {dgw} --timeout 1200", true},
+    {"no-hosts", TARGET_NETWORK, "raw.dnsmasq", "no-hosts", "h: dns {private.name} --server {dgw} --timeout 1200",
+     true},
+    {"rebind", TARGET_NETWORK, "raw.dnsmasq", "stop-dns-rebind",
+     "h: dns rebind.example.com --server {dgw} --timeout 1200", true},
+    {"ident", TARGET_NETWORK, "raw.dnsmasq", "no-ident",
+     "h: dns version.bind --class CH --type TXT --server {dgw} --timeout 1200", true},
     {"isolation", TARGET_NIC, "security.port_isolation", "true", "h: icmp {i.ip} --count 2 --timeout 900", false},
     {"mac", TARGET_NIC, "security.mac_filtering", "true",
      "h: raw gateway --source-mac 02:de:ad:be:ef:02 --ip {web} --proto icmp --wait --timeout 900", false},
-    {"address", TARGET_NIC, "security.ipv4_filtering", "true",
-     "h: arp who-has {dgw} --sender-ip {i.ip} --timeout 900", false},
-    {"known", TARGET_NETWORK, "raw.dnsmasq", "dhcp-ignore=tag:!known", "h: dhcp discover --mac 02:de:ad:be:ef:04 --timeout 2500", false},
+    {"address", TARGET_NIC, "security.ipv4_filtering", "true", "h: arp who-has {dgw} --sender-ip {i.ip} --timeout 900",
+     false},
+    {"known", TARGET_NETWORK, "raw.dnsmasq", "dhcp-ignore=tag:!known",
+     "h: dhcp discover --mac 02:de:ad:be:ef:04 --timeout 2500", false},
     {"internal", TARGET_ACL, "@internal", "", "h: icmp {i.ip} --count 2 --timeout 900", false},
 };
 
@@ -229,8 +246,9 @@ static int set_nic(struct client *client, const char *key, const char *value, st
 
 static int set_acl(struct client *client, struct error *err)
 {
-    CLEANUP(json_freep) json_t *acl = json_pack("{s:s, s:{s:s}, s:[{s:s, s:s, s:s}]}", "name", CREW_ACL, "config", CREW_TAG, "1",
-                                                "egress", "action", "drop", "destination", "@internal", "state", "enabled");
+    CLEANUP(json_freep)
+    json_t *acl = json_pack("{s:s, s:{s:s}, s:[{s:s, s:s, s:s}]}", "name", CREW_ACL, "config", CREW_TAG, "1", "egress",
+                            "action", "drop", "destination", "@internal", "state", "enabled");
 
     return client_request(client, "POST", "/1.0/network-acls", acl, NULL, err) < 0 ||
                    set_network(client, "security.acls", CREW_ACL, err) < 0 ||
@@ -253,9 +271,11 @@ static int apply(struct client *client, const struct candidate *candidate, struc
 }
 
 /* Puts the whole of the object back as it was read before, and reads it again. */
-static int revert(struct client *client, const struct candidate *candidate, const char *path, const json_t *clean, struct error *err)
+static int revert(struct client *client, const struct candidate *candidate, const char *path, const json_t *clean,
+                  struct error *err)
 {
-    CLEANUP(json_freep) json_t *body = json_pack("{s:O, s:s}", "config", json_object_get(clean, "config"), "description", "");
+    CLEANUP(json_freep)
+    json_t *body = json_pack("{s:O, s:s}", "config", json_object_get(clean, "config"), "description", "");
     CLEANUP(json_freep) json_t *now = NULL;
     json_t *devices = json_object_get(clean, "devices");
 
@@ -294,7 +314,8 @@ static bool nests(struct trial *trial)
 {
     static const char script[] =
         "ip netns add drilln && ip link add drillv type veth peer name drillp && ip link set drillp netns drilln && "
-        "ip addr add 172.31.255.1/24 dev drillv && ip link set drillv up && ip netns exec drilln ip addr add 172.31.255.2/24 dev drillp && "
+        "ip addr add 172.31.255.1/24 dev drillv && ip link set drillv up && ip netns exec drilln ip addr add "
+        "172.31.255.2/24 dev drillp && "
         "ip netns exec drilln ip link set drillp up && ip netns exec drilln ip route add default via 172.31.255.1 && "
         "echo 1 > /proc/sys/net/ipv4/ip_forward && ip netns exec drilln ip route get 1.1.1.1 >/dev/null; status=$?; "
         "ip netns del drilln 2>/dev/null; ip link del drillv 2>/dev/null; exit $status";
@@ -314,10 +335,12 @@ static const struct candidate *candidate_of(const struct trial *trial)
     return NULL;
 }
 
-static void judge_candidate(struct trial *trial, const struct candidate *candidate, int before, int after, bool usable, bool nested)
+static void judge_candidate(struct trial *trial, const struct candidate *candidate, int before, int after, bool usable,
+                            bool nested)
 {
-    trial_note(trial, "measured", json_pack("{s:b, s:b, s:b, s:b}", "attack works without it", before > 0, "attack works with it",
-                                            after > 0, "routes and resolves with it", usable, "nested network with it", nested));
+    trial_note(trial, "measured",
+               json_pack("{s:b, s:b, s:b, s:b}", "attack works without it", before > 0, "attack works with it",
+                         after > 0, "routes and resolves with it", usable, "nested network with it", nested));
     if (before < 0 || after < 0) {
         return; /* said already */
     }
@@ -328,7 +351,8 @@ static void judge_candidate(struct trial *trial, const struct candidate *candida
     } else if (!before) {
         trial_say(trial, VERDICT_NOT_JUDGED, "the control failed: the attack does not work without it either");
     } else {
-        trial_say(trial, VERDICT_HOLDS, "stops the attack; the instance routes and resolves%s", nested ? ", a network nested in it too" : "");
+        trial_say(trial, VERDICT_HOLDS, "stops the attack; the instance routes and resolves%s",
+                  nested ? ", a network nested in it too" : "");
     }
 }
 
@@ -373,7 +397,8 @@ static void claim_candidate(struct trial *trial)
     }
 }
 
-/* Reverting --------------------------------------------------------------------------------------------------------------- */
+/* Reverting
+ * --------------------------------------------------------------------------------------------------------------- */
 
 static void remove_instances(struct client *client)
 {
@@ -384,7 +409,8 @@ static void remove_instances(struct client *client)
     if (instance_list(client, NULL, &array, NULL) < 0) {
         return;
     }
-    json_array_foreach(array, at, row) {
+    json_array_foreach(array, at, row)
+    {
         const json_t *profiles = json_object_get(row, "profiles");
         if (text_equal(json_string_value(json_array_get(profiles, 0)), CREW_PROFILE)) {
             (void)remove_instance(client, json_text(row, "name"), NULL, NULL);
@@ -402,7 +428,8 @@ static bool is_ours(struct client *client, const char *path)
 
 bool hardening_revert(struct client *client)
 {
-    static const char *const paths[] = {"/1.0/profiles/" CREW_PROFILE, "/1.0/networks/" CREW_NETWORK, "/1.0/network-acls/" CREW_ACL};
+    static const char *const paths[] = {"/1.0/profiles/" CREW_PROFILE, "/1.0/networks/" CREW_NETWORK,
+                                        "/1.0/network-acls/" CREW_ACL};
     bool gone = true;
 
     if (is_ours(client, paths[0])) {
@@ -431,10 +458,14 @@ static void claim_revert(struct trial *trial)
     }
 }
 
-#define CANDIDATE(id, what, name) {id, what, .run = claim_candidate, .argument = name, .flags = CLAIM_ALONE}
+#define CANDIDATE(id, what, name)                                                                                      \
+    {                                                                                                                  \
+        id, what, .run = claim_candidate, .argument = name, .flags = CLAIM_ALONE                                       \
+    }
 
 static const struct claim claims[] = {
-    {"D01", "A network of the drill's own carries two instances", .run = claim_prepare, .flags = CLAIM_FIRST | CLAIM_ALONE, .budget = 150000},
+    {"D01", "A network of the drill's own carries two instances", .run = claim_prepare,
+     .flags = CLAIM_FIRST | CLAIM_ALONE, .budget = 150000},
     CANDIDATE("D02", "dns.mode=none takes siblings' names away, and breaks nothing", "dns.mode"),
     CANDIDATE("D03", "no-hosts takes the names of this host's /etc/hosts away, and breaks nothing", "no-hosts"),
     CANDIDATE("D04", "stop-dns-rebind takes private answers of public names away, and breaks nothing", "rebind"),

@@ -22,7 +22,8 @@
 
 enum { FLOW_LIMIT = 2000, GROWTH_ALLOWED = 64, STATE_MS = 30000, STOPPED_MS = 30000 };
 
-/* Taking a sibling's place --------------------------------------------------------------------------------------------- */
+/* Taking a sibling's place
+ * --------------------------------------------------------------------------------------------- */
 
 static void judge_takeover(struct trial *trial, const char *attack)
 {
@@ -40,14 +41,15 @@ static void judge_takeover(struct trial *trial, const char *attack)
         return;
     }
     if (under.captured > 0) {
-        trial_say(trial, VERDICT_BROKEN, "%lld packets for the sibling came to the attacker, and it lost %lld of %lld pings",
+        trial_say(trial, VERDICT_BROKEN,
+                  "%lld packets for the sibling came to the attacker, and it lost %lld of %lld pings",
                   (long long)under.captured, (long long)(under.sent - under.answered), (long long)under.sent);
     } else if (under.answered * 10 < under.sent * 8) {
-        trial_say(trial, VERDICT_BROKEN, "the sibling lost %lld of %lld pings", (long long)(under.sent - under.answered),
-                  (long long)under.sent);
+        trial_say(trial, VERDICT_BROKEN, "the sibling lost %lld of %lld pings",
+                  (long long)(under.sent - under.answered), (long long)under.sent);
     } else {
-        trial_say(trial, VERDICT_HOLDS, "nothing was captured, and %lld of %lld pings were answered", (long long)under.answered,
-                  (long long)under.sent);
+        trial_say(trial, VERDICT_HOLDS, "nothing was captured, and %lld of %lld pings were answered",
+                  (long long)under.answered, (long long)under.sent);
     }
 }
 
@@ -60,7 +62,8 @@ void havoc_arp(struct trial *trial)
 
 void havoc_flood(struct trial *trial)
 {
-    judge_takeover(trial, "box: raw broadcast --source-mac {peer.mac} --send-ms 1800 --capture {peer.ip} --timeout 2200");
+    judge_takeover(trial,
+                   "box: raw broadcast --source-mac {peer.mac} --send-ms 1800 --capture {peer.ip} --timeout 2200");
 }
 
 /* Entries of the bridge's table, or -1. */
@@ -103,20 +106,24 @@ void havoc_table(struct trial *trial)
     }
     int64_t after = count_entries(trial);
     int64_t came = count_frames(trial) - frames;
-    trial_note(trial, "counts", json_pack("{s:I, s:I, s:I}", "entries before", (json_int_t)before, "entries after",
-                                          (json_int_t)after, "frames at the port", (json_int_t)came));
+    trial_note(trial, "counts",
+               json_pack("{s:I, s:I, s:I}", "entries before", (json_int_t)before, "entries after", (json_int_t)after,
+                         "frames at the port", (json_int_t)came));
     if (before < 0 || after < 0 || frames < 0) {
         trial_say(trial, VERDICT_NOT_JUDGED, "the bridge's table could not be read");
     } else if (after - before > GROWTH_ALLOWED) {
         trial_say(trial, VERDICT_BROKEN, "the table grew by %lld entries", (long long)(after - before));
     } else if (came < 4000) {
-        trial_say(trial, VERDICT_NOT_JUDGED, "the control failed: only %lld of 5000 frames came to the bridge", (long long)came);
+        trial_say(trial, VERDICT_NOT_JUDGED, "the control failed: only %lld of 5000 frames came to the bridge",
+                  (long long)came);
     } else {
-        trial_say(trial, VERDICT_HOLDS, "%lld frames came, and the table grew by %lld", (long long)came, (long long)(after - before));
+        trial_say(trial, VERDICT_HOLDS, "%lld frames came, and the table grew by %lld", (long long)came,
+                  (long long)(after - before));
     }
 }
 
-/* DHCP ------------------------------------------------------------------------------------------------------------------ */
+/* DHCP
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 void havoc_rogue(struct trial *trial)
 {
@@ -128,7 +135,8 @@ void havoc_rogue(struct trial *trial)
     if (!siegecraft_start(trial, "box: dhcp rogue --offer {stranger} --timeout 5000", &server)) {
         return;
     }
-    bool asked = trial_pause(trial, 500) && siegecraft_probe(trial, "control", "peer: dhcp discover --timeout 3500", &victim);
+    bool asked =
+        trial_pause(trial, 500) && siegecraft_probe(trial, "control", "peer: dhcp discover --timeout 3500", &victim);
     if (trial_finish(trial, "attack", server, &rogue, &err) < 0) {
         trial_not_judged(trial, &err);
     } else if (json_number(rogue.evidence, "discovers", 0) > 0 || rogue.verdict == REPLY_REACHABLE) {
@@ -151,7 +159,8 @@ void havoc_starve(struct trial *trial)
     }
     int64_t offers = json_number(attack.evidence, "offers", 0);
     if (offers > 0) {
-        trial_say(trial, VERDICT_BROKEN, "%lld leases were offered for hardware addresses that are not the box's", (long long)offers);
+        trial_say(trial, VERDICT_BROKEN, "%lld leases were offered for hardware addresses that are not the box's",
+                  (long long)offers);
     } else if (control.verdict != REPLY_REACHABLE) {
         trial_say(trial, VERDICT_NOT_JUDGED, "the control failed: the box is not even offered its own lease");
     } else {
@@ -159,7 +168,8 @@ void havoc_starve(struct trial *trial)
     }
 }
 
-/* IPv6 ------------------------------------------------------------------------------------------------------------------ */
+/* IPv6
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 /* The link-local address that goes with a MAC (RFC 4291, appendix A), as the fact `name`. */
 static bool set_linklocal(struct trial *trial, const char *name, const char *mac)
@@ -169,8 +179,9 @@ static bool set_linklocal(struct trial *trial, const char *name, const char *mac
     if (!mac || !link_parse_mac(mac, bytes)) {
         return false;
     }
-    CLEANUP(freep) char *text = xasprintf("fe80::%02x%02x:%02xff:fe%02x:%02x%02x", bytes[0] ^ 2, bytes[1], bytes[2], bytes[3],
-                                          bytes[4], bytes[5]);
+    CLEANUP(freep)
+    char *text = xasprintf("fe80::%02x%02x:%02xff:fe%02x:%02x%02x", bytes[0] ^ 2, bytes[1], bytes[2], bytes[3],
+                           bytes[4], bytes[5]);
     ground_set(trial->ground, name, text);
     return true;
 }
@@ -208,14 +219,18 @@ static void judge_advertisement(struct trial *trial)
         return;
     }
     bool made = siegecraft_probe(trial, "attack", "box: ipv6 advertise --count 3 --timeout 1500", &reply) &&
-                siegecraft_probe(trial, "control", "host: raw 33:33:00:00:00:01 --interface boxnet --ip ff02::1 --source {gateway.linklocal} --proto udp --port 9", &control) &&
+                siegecraft_probe(trial, "control",
+                                 "host: raw 33:33:00:00:00:01 --interface boxnet --ip ff02::1 --source "
+                                 "{gateway.linklocal} --proto udp --port 9",
+                                 &control) &&
                 trial_pause(trial, 200);
     trial_stop(listener);
     if (trial_finish(trial, "listener", listener, &heard, &err) < 0) {
         trial_not_judged(trial, &err);
         return;
     }
-    json_array_foreach(json_object_get(heard.evidence, "events"), at, event) {
+    json_array_foreach(json_object_get(heard.evidence, "events"), at, event)
+    {
         by_box |= text_equal(json_text(event, "source_mac"), ground_fact(trial->ground, "box.mac"));
         by_host |= text_equal(json_text(event, "source_mac"), ground_fact(trial->ground, "gateway.mac"));
     }
@@ -223,7 +238,8 @@ static void judge_advertisement(struct trial *trial)
         trial_say(trial, VERDICT_BROKEN, "a sibling heard the box's advertisement");
     } else if (made) {
         trial_say(trial, by_host ? VERDICT_HOLDS : VERDICT_NOT_JUDGED, "%s",
-                  by_host ? "the sibling heard this host, and not the box" : "the control failed: the sibling did not hear this host either");
+                  by_host ? "the sibling heard this host, and not the box"
+                          : "the control failed: the sibling did not hear this host either");
     }
 }
 
@@ -234,15 +250,19 @@ void havoc_ipv6(struct trial *trial)
     CLEANUP(reply_reset) struct reply off = {0};
 
     if (!set_linklocal(trial, "gateway.linklocal", ground_fact(trial->ground, "gateway.mac")) ||
-        !siegecraft_probe(trial, "preparation", text_equal(which, "v6-internet")
+        !siegecraft_probe(trial, "preparation",
+                          text_equal(which, "v6-internet")
                               ? "box: ipv6 enable --address 2600:3c00:77::5 --gateway {gateway.linklocal}"
-                              : "box: ipv6 enable", &on)) {
+                              : "box: ipv6 enable",
+                          &on)) {
         return;
     }
     if (text_equal(which, "v6-gateway")) {
-        judge_ipv6(trial, "box: icmp {gateway.linklocal}%{box.nic} --count 3 --timeout 1500", "host: icmp {uplink6.gateway} --timeout 1500");
+        judge_ipv6(trial, "box: icmp {gateway.linklocal}%{box.nic} --count 3 --timeout 1500",
+                   "host: icmp {uplink6.gateway} --timeout 1500");
     } else if (text_equal(which, "v6-neighbours")) {
-        judge_ipv6(trial, "box: ipv6 neighbours --timeout 1500", "host: ipv6 neighbours --interface {uplink.link} --timeout 1500");
+        judge_ipv6(trial, "box: ipv6 neighbours --timeout 1500",
+                   "host: ipv6 neighbours --interface {uplink.link} --timeout 1500");
     } else if (text_equal(which, "v6-internet")) {
         judge_ipv6(trial, "box: connect {public6.1} 80 --timeout 1500", "host: connect {public6.1} 80 --timeout 1500");
     } else {
@@ -251,10 +271,11 @@ void havoc_ipv6(struct trial *trial)
     (void)trial_probe(trial, "undoing", "box: ipv6 disable", &off, NULL);
 }
 
-/* A stopped watcher ------------------------------------------------------------------------------------------------------- */
+/* A stopped watcher
+ * ------------------------------------------------------------------------------------------------------- */
 
-/* A process apart that lets the watcher go on when we are gone, however we go. Returns the descriptor whose closing does
- * it, or -1. */
+/* A process apart that lets the watcher go on when we are gone, however we go. Returns the descriptor whose closing
+ * does it, or -1. */
 static int guard_watcher(pid_t watcher)
 {
     int ends[2];
@@ -293,7 +314,8 @@ static void judge_stopped(struct trial *trial, pid_t watcher, int *guard, const 
         trial_not_judged(trial, &err);
         return;
     }
-    bool made = trial_pause(trial, 2500) && siegecraft_probe(trial, "attack", "peer: connect {web} {web.port} --timeout 2000", &attack);
+    bool made = trial_pause(trial, 2500) &&
+                siegecraft_probe(trial, "attack", "peer: connect {web} {web.port} --timeout 2000", &attack);
     (void)kill(watcher, SIGCONT);
     fd_closep(guard);
     if (!made) {
@@ -311,7 +333,8 @@ static void judge_stopped(struct trial *trial, pid_t watcher, int *guard, const 
     if (attack.verdict == REPLY_REACHABLE || attack.verdict == REPLY_REFUSED) {
         trial_say(trial, VERDICT_BROKEN, "a port that nobody had armed passed packets");
     } else if (control.verdict != REPLY_REACHABLE) {
-        trial_say(trial, VERDICT_NOT_JUDGED, "the control failed: with the watcher back, the box has no network either");
+        trial_say(trial, VERDICT_NOT_JUDGED,
+                  "the control failed: with the watcher back, the box has no network either");
     } else {
         trial_say(trial, VERDICT_HOLDS, "nothing while it was stopped; the internet once it went on");
     }
@@ -335,7 +358,8 @@ void havoc_watcher(struct trial *trial)
     (void)kill(watcher, SIGCONT);
 }
 
-/* Exhaustion ------------------------------------------------------------------------------------------------------------ */
+/* Exhaustion
+ * ------------------------------------------------------------------------------------------------------------ */
 
 void havoc_flows(struct trial *trial)
 {
@@ -343,26 +367,31 @@ void havoc_flows(struct trial *trial)
     CLEANUP(reply_reset) struct reply control = {0};
 
     if (!trial->ground->world) {
-        trial_say(trial, VERDICT_NOT_JUDGED, "thousands of flows are not sent into the real internet: this needs a lab");
+        trial_say(trial, VERDICT_NOT_JUDGED,
+                  "thousands of flows are not sent into the real internet: this needs a lab");
         return;
     }
-    if (!siegecraft_probe(trial, "attack", "box: flows {web} 7 --count 2600 --per-second 1300 --timeout 4500", &attack) ||
-        !siegecraft_probe(trial, "control", "host: flows {web} 7 --count 2600 --per-second 1300 --timeout 5000", &control)) {
+    if (!siegecraft_probe(trial, "attack", "box: flows {web} 7 --count 2600 --per-second 1300 --timeout 4500",
+                          &attack) ||
+        !siegecraft_probe(trial, "control", "host: flows {web} 7 --count 2600 --per-second 1300 --timeout 5000",
+                          &control)) {
         return;
     }
     int64_t answered = json_number(attack.evidence, "answered", 0);
     int64_t could = json_number(control.evidence, "answered", 0);
     if (could <= FLOW_LIMIT + FLOW_LIMIT / 10) {
-        trial_say(trial, VERDICT_NOT_JUDGED, "the control failed: this host itself had %lld flows answered", (long long)could);
+        trial_say(trial, VERDICT_NOT_JUDGED, "the control failed: this host itself had %lld flows answered",
+                  (long long)could);
     } else if (answered > FLOW_LIMIT + FLOW_LIMIT / 10) {
         trial_say(trial, VERDICT_BROKEN, "%lld flows were answered", (long long)answered);
     } else {
-        trial_say(trial, VERDICT_HOLDS, "%lld of 2600 were answered, where this host itself has %lld", (long long)answered,
-                  (long long)could);
+        trial_say(trial, VERDICT_HOLDS, "%lld of 2600 were answered, where this host itself has %lld",
+                  (long long)answered, (long long)could);
     }
 }
 
 void havoc_restricted(struct trial *trial)
 {
-    trial_say(trial, VERDICT_NOT_JUDGED, "this needs a restricted user's project, which the drill does not make on somebody's host");
+    trial_say(trial, VERDICT_NOT_JUDGED,
+              "this needs a restricted user's project, which the drill does not make on somebody's host");
 }

@@ -81,7 +81,8 @@ static void write_banner(const json_t *report, struct buffer *page)
     buffer_append_format(page, "<header class=\"%s\"><p class=\"kind\">", broken ? "bad" : holds ? "good" : "none");
     element(page, "", prove ? "box prove" : "box drill", "</p><h1>");
     if (broken) {
-        buffer_append_format(page, "%lld of %lld judged claims are broken", (long long)broken, (long long)(broken + holds));
+        buffer_append_format(page, "%lld of %lld judged claims are broken", (long long)broken,
+                             (long long)(broken + holds));
     } else if (holds) {
         buffer_append_format(page, "All %lld judged claims hold", (long long)holds);
     } else {
@@ -89,8 +90,8 @@ static void write_banner(const json_t *report, struct buffer *page)
     }
     element(page, "</h1><p class=\"when\">", json_text(report, "started"), ", ");
     buffer_append_format(page, "%.1f seconds; %lld claims were not judged, %lld skipped</p></header>\n",
-                         json_number_value(json_object_get(report, "seconds")), (long long)counted(report, VERDICT_NOT_JUDGED),
-                         (long long)counted(report, VERDICT_SKIPPED));
+                         json_number_value(json_object_get(report, "seconds")),
+                         (long long)counted(report, VERDICT_NOT_JUDGED), (long long)counted(report, VERDICT_SKIPPED));
 }
 
 static void write_tiles(const json_t *report, struct buffer *page)
@@ -100,8 +101,9 @@ static void write_tiles(const json_t *report, struct buffer *page)
     buffer_append_text(page, "<section class=\"tiles\" aria-label=\"Verdicts\">");
     for (size_t i = 0; i < ARRAY_LENGTH(order); i++) {
         const char *name = verdict_name(order[i]);
-        buffer_append_format(page, "<button type=\"button\" class=\"tile %s\" data-show=\"%s\"><b>%lld</b><span>%s</span></button>",
-                             class_of(name), class_of(name), (long long)counted(report, order[i]), name);
+        buffer_append_format(
+            page, "<button type=\"button\" class=\"tile %s\" data-show=\"%s\"><b>%lld</b><span>%s</span></button>",
+            class_of(name), class_of(name), (long long)counted(report, order[i]), name);
     }
     buffer_append_text(page, "</section>\n");
 }
@@ -119,7 +121,8 @@ static void write_subject(struct buffer *page, const json_t *report, const char 
     const json_t *subject = json_object_get(report, key);
     const char *version = json_text(subject, "version");
     const char *digest = json_text(subject, "sha256");
-    CLEANUP(freep) char *text = xasprintf("%s, sha256 %.16s", version ? version : "unknown", digest ? digest : "unknown");
+    CLEANUP(freep)
+    char *text = xasprintf("%s, sha256 %.16s", version ? version : "unknown", digest ? digest : "unknown");
 
     write_fact(page, key, text);
 }
@@ -135,15 +138,18 @@ static void write_facts(const json_t *report, struct buffer *page)
     write_fact(page, "host", json_text(host, "name"));
     write_fact(page, "kernel", json_text(host, "kernel"));
     write_fact(page, "Incus", json_text(host, "incus"));
-    write_fact(page, "surroundings", json_truth(host, "lab") ? "a lab: the world around it is the lab's own" : "the real network");
-    write_fact(page, "trust boundary", json_truth(host, "vm") ? "virtual machine" : "container (the boundary of a VM was NOT validated)");
+    write_fact(page, "surroundings",
+               json_truth(host, "lab") ? "a lab: the world around it is the lab's own" : "the real network");
+    write_fact(page, "trust boundary",
+               json_truth(host, "vm") ? "virtual machine" : "container (the boundary of a VM was NOT validated)");
     write_fact(page, "box of the user", json_text(report, "subject"));
     write_subject(page, report, "box");
     write_subject(page, report, "instrument");
     write_fact(page, "walls", json_text(walls, "form"));
     write_fact(page, "ruleset", json_text(walls, "digest"));
     buffer_append_text(page, "</dl>");
-    json_array_foreach(json_object_get(report, "notes"), at, note) {
+    json_array_foreach(json_object_get(report, "notes"), at, note)
+    {
         element(page, "<p class=\"note\">", json_string_value(note), "</p>");
     }
     buffer_append_text(page, "</section>\n");
@@ -154,8 +160,9 @@ static void write_value(struct buffer *page, const char *name, const json_t *val
     if (!value) {
         return;
     }
-    CLEANUP(freep) char *text = json_is_string(value) ? xstrdup(json_string_value(value))
-                                                      : json_write(value, JSON_INDENT(1) | JSON_SORT_KEYS);
+    CLEANUP(freep)
+    char *text =
+        json_is_string(value) ? xstrdup(json_string_value(value)) : json_write(value, JSON_INDENT(1) | JSON_SORT_KEYS);
     element(page, "<span class=\"key\">", name, "</span><pre>");
     element(page, "", text, "</pre>");
 }
@@ -212,7 +219,8 @@ static void write_claim(struct buffer *page, const json_t *claim)
         element(page, " <em>attack ", row, " of the catalogue</em>");
     }
     buffer_append_text(page, "</p><ol>");
-    json_array_foreach(json_object_get(claim, "steps"), at, step) {
+    json_array_foreach(json_object_get(claim, "steps"), at, step)
+    {
         write_step(page, step);
     }
     buffer_append_text(page, "</ol></div></details>\n");
@@ -226,10 +234,12 @@ static void write_matrix(const json_t *report, struct buffer *page)
     size_t at, inner;
 
     buffer_append_text(page, "<section class=\"matrix\" aria-label=\"All claims at a glance\">");
-    json_array_foreach(json_object_get(report, "phases"), at, phase) {
+    json_array_foreach(json_object_get(report, "phases"), at, phase)
+    {
         const char *letter = json_text(phase, "phase");
         element(page, "<div><h3>", letter, "</h3><p>");
-        json_array_foreach(json_object_get(report, "claims"), inner, claim) {
+        json_array_foreach(json_object_get(report, "claims"), inner, claim)
+        {
             if (!text_equal(json_text(claim, "phase"), letter)) {
                 continue;
             }
@@ -250,12 +260,15 @@ static void write_phases(const json_t *report, struct buffer *page)
     const json_t *claim;
     size_t at, inner;
 
-    json_array_foreach(json_object_get(report, "phases"), at, phase) {
+    json_array_foreach(json_object_get(report, "phases"), at, phase)
+    {
         const char *letter = json_text(phase, "phase");
         element(page, "<section class=\"phase\"><h2><span>", letter, "</span> ");
         element(page, "", json_text(phase, "title"), "");
-        buffer_append_format(page, "<small>%.1f s</small></h2>\n", json_number_value(json_object_get(phase, "seconds")));
-        json_array_foreach(json_object_get(report, "claims"), inner, claim) {
+        buffer_append_format(page, "<small>%.1f s</small></h2>\n",
+                             json_number_value(json_object_get(phase, "seconds")));
+        json_array_foreach(json_object_get(report, "claims"), inner, claim)
+        {
             if (text_equal(json_text(claim, "phase"), letter)) {
                 write_claim(page, claim);
             }
@@ -282,9 +295,10 @@ void page_write(const json_t *report, struct buffer *page)
                              "<button type=\"button\" data-open=\"0\">Close all</button> "
                              "<button type=\"button\" data-show=\"all\">Show every claim</button></p>\n");
     write_phases(report, page);
-    buffer_append_text(page, "<footer><p>A negative claim counts only where its control, the same probe from where it must "
-                             "succeed, succeeded in the same run. A refusal is a packet that arrived. NOT JUDGED is no "
-                             "pass.</p></footer></main><script>\n");
+    buffer_append_text(page,
+                       "<footer><p>A negative claim counts only where its control, the same probe from where it must "
+                       "succeed, succeeded in the same run. A refusal is a packet that arrived. NOT JUDGED is no "
+                       "pass.</p></footer></main><script>\n");
     buffer_append_text(page, pagestyle_script);
     buffer_append_text(page, "</script></body></html>\n");
 }

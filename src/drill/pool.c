@@ -67,7 +67,10 @@ static int start(struct pool *pool, struct worker *worker, struct error *err)
         return error_set_errno(err, errno, "starting a process");
     }
     (void)setpgid(pid, pid);
-    *worker = (struct worker){.pid = pid, .job = pool->next, .output = ends[0], .begun = clock_now(),
+    *worker = (struct worker){.pid = pid,
+                              .job = pool->next,
+                              .output = ends[0],
+                              .begun = clock_now(),
                               .deadline = clock_deadline(job->budget)};
     pool->next++;
     pool->running++;
@@ -176,7 +179,10 @@ int pool_run(const struct pool_job *jobs, size_t count, unsigned slots, struct n
              void (*done)(void *context, size_t index, const json_t *answer, const char *why, int64_t ms),
              void *context, struct error *err)
 {
-    struct pool pool = {.jobs = jobs, .count = count, .slots = slots < MOST_SLOTS ? slots : MOST_SLOTS, .done = done,
+    struct pool pool = {.jobs = jobs,
+                        .count = count,
+                        .slots = slots < MOST_SLOTS ? slots : MOST_SLOTS,
+                        .done = done,
                         .context = context};
     int result = 0;
 

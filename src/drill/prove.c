@@ -88,9 +88,11 @@ static void disown(struct proof *proof)
         return;
     }
     CLEANUP(freep) char *reason = xasprintf("the baseline is broken: %s (%s)", broken->id, broken->text);
-    json_array_foreach(proof->record.claims, at, row) {
+    json_array_foreach(proof->record.claims, at, row)
+    {
         const struct claim *claim = claim_find(json_text(row, "id"), NULL);
-        if (verdict_from_name(json_text(row, "verdict")) == VERDICT_HOLDS && !(claim->flags & (CLAIM_FIRST | CLAIM_LAYER))) {
+        if (verdict_from_name(json_text(row, "verdict")) == VERDICT_HOLDS &&
+            !(claim->flags & (CLAIM_FIRST | CLAIM_LAYER))) {
             json_object_set_new(row, "verdict", json_string(verdict_name(VERDICT_NOT_JUDGED)));
             json_object_set_new(row, "reason", json_string(reason));
         }
@@ -125,7 +127,8 @@ static void proof_reset(struct proof *proof)
     free(proof->claims);
 }
 
-int prove_run(struct client *client, const char *name, struct narrator *narrator, json_t **ret_report, struct error *err)
+int prove_run(struct client *client, const char *name, struct narrator *narrator, json_t **ret_report,
+              struct error *err)
 {
     CLEANUP(proof_reset) struct proof proof = {.narrator = narrator, .deadline = clock_deadline(LAST_CALL_MS)};
     CLEANUP(argv_reset) struct argv notes = {0};

@@ -42,7 +42,9 @@ void record_add(struct record *record, const struct claim_table *table, const st
     json_t *steps = json_object_get(answer, "steps");
 
     json_array_append_new(record->claims, row_of(table, claim, verdict_from_name(json_text(answer, "verdict")),
-                                                 reason ? reason : why ? why : "no reason given",
+                                                 reason ? reason
+                                                 : why  ? why
+                                                        : "no reason given",
                                                  steps ? json_incref(steps) : json_array(), ms));
 }
 
@@ -57,7 +59,8 @@ enum verdict record_verdict(const struct record *record, const char *id)
     const json_t *row;
     size_t at;
 
-    json_array_foreach(record->claims, at, row) {
+    json_array_foreach(record->claims, at, row)
+    {
         if (text_equal(json_text(row, "id"), id)) {
             return verdict_from_name(json_text(row, "verdict"));
         }
@@ -103,7 +106,8 @@ static json_t *sorted_claims(const struct record *record)
         for (size_t j = 0; j < claim_tables[i]->count; j++) {
             json_t *row;
             size_t at;
-            json_array_foreach(record->claims, at, row) {
+            json_array_foreach(record->claims, at, row)
+            {
                 if (text_equal(json_text(row, "id"), claim_tables[i]->claims[j].id)) {
                     json_array_append(sorted, row);
                     break;
@@ -120,7 +124,8 @@ static json_t *count(const json_t *claims)
     const json_t *row;
     size_t at;
 
-    json_array_foreach((json_t *)claims, at, row) {
+    json_array_foreach((json_t *)claims, at, row)
+    {
         counts[verdict_from_name(json_text(row, "verdict"))]++;
     }
     return json_pack("{s:I, s:I, s:I, s:I}", "HOLDS", counts[VERDICT_HOLDS], "BROKEN", counts[VERDICT_BROKEN],
@@ -138,12 +143,12 @@ json_t *record_report(const struct record *record, const struct ground *ground, 
     for (size_t i = 0; i < notes->count; i++) {
         json_array_append_new(lines, json_string(notes->items[i]));
     }
-    return json_pack("{s:i, s:s, s:s, s:f, s:{s:s, s:o}, s:{s:s, s:o}, s:{s:s, s:s, s:s, s:b, s:b}, s:o, s:O, s:o, s:o, s:o}",
-                     "schema", 1, "kind", kind, "started", started, "seconds", (double)ms / 1000,
-                     "box", "version", DRILL_VERSION, "sha256", digest_of(ground->program),
-                     "instrument", "version", probe_version, "sha256", digest_of(ground->instrument),
-                     "host", "name", ground_fact(ground, "host.name"), "kernel", ground_fact(ground, "kernel"), "incus",
-                     ground_fact(ground, "incus"), "lab", ground->world != NULL, "vm", vms != NULL,
-                     "walls", walls_describe(), "phases", record->phases, "counts", count(claims), "claims", claims,
-                     "notes", lines);
+    return json_pack(
+        "{s:i, s:s, s:s, s:f, s:{s:s, s:o}, s:{s:s, s:o}, s:{s:s, s:s, s:s, s:b, s:b}, s:o, s:O, s:o, s:o, s:o}",
+        "schema", 1, "kind", kind, "started", started, "seconds", (double)ms / 1000, "box", "version", DRILL_VERSION,
+        "sha256", digest_of(ground->program), "instrument", "version", probe_version, "sha256",
+        digest_of(ground->instrument), "host", "name", ground_fact(ground, "host.name"), "kernel",
+        ground_fact(ground, "kernel"), "incus", ground_fact(ground, "incus"), "lab", ground->world != NULL, "vm",
+        vms != NULL, "walls", walls_describe(), "phases", record->phases, "counts", count(claims), "claims", claims,
+        "notes", lines);
 }

@@ -17,12 +17,12 @@
 enum { LAB_MS = 120000, IMAGE_MS = 600000, DRILL_MS = 1200000, REPORT_CEILING = 16 << 20 };
 
 struct stage {
-    char *lab;     /* lab/lab */
+    char *lab; /* lab/lab */
     char *name;
     char *program; /* box */
     char *report;  /* where the inner drill writes it: /tmp is shared with a lab */
     struct narrator *narrator;
-    int world;     /* descriptor of the world's network namespace, inherited by what runs in the lab */
+    int world; /* descriptor of the world's network namespace, inherited by what runs in the lab */
 };
 
 static void stage_reset(struct stage *stage)
@@ -46,8 +46,8 @@ static void pass_line(void *context, const char *line)
 /* Runs a command; `loud` passes its lines on. */
 static int call(struct stage *stage, const struct argv *words, int64_t budget, bool loud, struct error *err)
 {
-    struct process_options options = {.budget = budget, .narrator = stage->narrator, .line = loud ? pass_line : NULL,
-                                      .context = stage->narrator};
+    struct process_options options = {
+        .budget = budget, .narrator = stage->narrator, .line = loud ? pass_line : NULL, .context = stage->narrator};
     CLEANUP(process_result_reset) struct process_result result = {0};
 
     if (process_run((const char *const *)words->items, &options, &result, err) < 0) {

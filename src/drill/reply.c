@@ -44,11 +44,13 @@ static json_t *without_nuls(json_t *value)
     size_t at;
 
     if (json_is_object(value)) {
-        json_object_foreach_safe(value, next, key, inner) {
+        json_object_foreach_safe(value, next, key, inner)
+        {
             json_object_set_new(value, key, without_nuls(json_incref(inner)));
         }
     } else if (json_is_array(value)) {
-        json_array_foreach(value, at, inner) {
+        json_array_foreach(value, at, inner)
+        {
             json_array_set_new(value, at, without_nuls(json_incref(inner)));
         }
     } else if (json_is_string(value) && memchr(json_string_value(value), '\0', json_string_length(value))) {

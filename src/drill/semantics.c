@@ -93,7 +93,8 @@ static bool lists(const json_t *array, const char *name)
     const json_t *row;
     size_t at;
 
-    json_array_foreach((json_t *)array, at, row) {
+    json_array_foreach((json_t *)array, at, row)
+    {
         if (text_equal(json_text(row, "name"), name)) {
             return true;
         }
@@ -109,9 +110,10 @@ static void with_foreign(struct trial *trial, const char *suffix,
     CLEANUP(error_reset) struct error err = {0};
     const char *id = ground_fact(trial->ground, "run");
     CLEANUP(freep) char *name = xasprintf(CREW_PREFIX "%s-%s", suffix, id);
-    CLEANUP(json_freep) json_t *body = json_pack(
-        "{s:s, s:s, s:{s:s}, s:{s:{s:s, s:s, s:s}}, s:[], s:{s:s}}", "name", name, "type", "container", "config",
-        CREW_TAG, id, "devices", "root", "type", "disk", "path", "/", "pool", STACK_POOL, "profiles", "source", "type", "none");
+    CLEANUP(json_freep)
+    json_t *body = json_pack("{s:s, s:s, s:{s:s}, s:{s:{s:s, s:s, s:s}}, s:[], s:{s:s}}", "name", name, "type",
+                             "container", "config", CREW_TAG, id, "devices", "root", "type", "disk", "path", "/",
+                             "pool", STACK_POOL, "profiles", "source", "type", "none");
 
     if (!ready(trial, &client)) {
         return;
@@ -165,7 +167,8 @@ static void claim_filter_regex(struct trial *trial)
         return;
     }
     bool matched = lists(array, box_name(trial));
-    holds_if(trial, matched, "a dot does not match: this Incus compares by equality, and box's second look is only caution");
+    holds_if(trial, matched,
+             "a dot does not match: this Incus compares by equality, and box's second look is only caution");
 }
 
 static void claim_status(struct trial *trial)
@@ -175,7 +178,8 @@ static void claim_status(struct trial *trial)
 
     if (instance) {
         trial_note(trial, "status", json_string(json_text(instance, "status")));
-        holds_if(trial, text_equal(json_text(instance, "status"), "Running"), "a running box is not called \"Running\"");
+        holds_if(trial, text_equal(json_text(instance, "status"), "Running"),
+                 "a running box is not called \"Running\"");
     }
 }
 
@@ -234,8 +238,8 @@ static void use_rename(struct trial *trial, struct client *client, const char *n
     CLEANUP(error_reset) struct error err = {0};
     CLEANUP(json_freep) json_t *instance = NULL;
 
-    if (instance_rename(client, name, other, &err) < 0 ||
-        instance_get(client, other, &instance, &err) < 0 || instance_rename(client, other, name, &err) < 0) {
+    if (instance_rename(client, name, other, &err) < 0 || instance_get(client, other, &instance, &err) < 0 ||
+        instance_rename(client, other, name, &err) < 0) {
         trial_say(trial, VERDICT_BROKEN, "%s", err.message);
         return;
     }
@@ -270,8 +274,9 @@ static void claim_snapshot(struct trial *trial)
 
 static void use_restore(struct trial *trial, struct client *client, const char *name)
 {
-    CLEANUP(json_freep) json_t *before = json_pack("{s:{s:s}, s:{s:{s:s}}}", "config", "user.drill", "before",
-                                                   "devices", "extra", "type", "none");
+    CLEANUP(json_freep)
+    json_t *before =
+        json_pack("{s:{s:s}, s:{s:{s:s}}}", "config", "user.drill", "before", "devices", "extra", "type", "none");
     CLEANUP(json_freep) json_t *after = json_pack("{s:{s:s}}", "config", "user.drill", "after");
     CLEANUP(json_freep) json_t *instance = NULL;
     CLEANUP(error_reset) struct error err = {0};
@@ -297,7 +302,8 @@ static void use_restore(struct trial *trial, struct client *client, const char *
 /* A restore wants a root file system: a copy of the box, which is never started. */
 static void claim_restore(struct trial *trial)
 {
-    CLEANUP(freep) char *name = xasprintf(CREW_PREFIX "back-%s-%s", trial->claim->argument, ground_fact(trial->ground, "run"));
+    CLEANUP(freep)
+    char *name = xasprintf(CREW_PREFIX "back-%s-%s", trial->claim->argument, ground_fact(trial->ground, "run"));
     CLEANUP(error_reset) struct error err = {0};
     struct client *client;
 
@@ -305,9 +311,10 @@ static void claim_restore(struct trial *trial)
         trial_say(trial, VERDICT_NOT_JUDGED, "there is no box");
         return;
     }
-    CLEANUP(json_freep) json_t *body = json_pack("{s:s, s:{s:s}, s:{s:s, s:s, s:b}}", "name", name, "config", CREW_TAG,
-                                                 ground_fact(trial->ground, "run"), "source", "type", "copy", "source",
-                                                 box_name(trial), "instance_only", 1);
+    CLEANUP(json_freep)
+    json_t *body = json_pack("{s:s, s:{s:s}, s:{s:s, s:s, s:b}}", "name", name, "config", CREW_TAG,
+                             ground_fact(trial->ground, "run"), "source", "type", "copy", "source", box_name(trial),
+                             "instance_only", 1);
     if (instance_create(client, body, OPERATION_MS, NULL, &err) < 0) {
         trial_not_judged(trial, &err);
         return;
@@ -320,12 +327,13 @@ static void use_copy(struct trial *trial, struct client *client, const char *nam
 {
     CLEANUP(freep) char *other = xasprintf("%s-copy", name);
     CLEANUP(json_freep) json_t *mark = json_pack("{s:{s:s}}", "config", "user.drill", "kept");
-    CLEANUP(json_freep) json_t *body = json_pack("{s:s, s:{s:s, s:s}}", "name", other, "source", "type", "copy", "source", name);
+    CLEANUP(json_freep)
+    json_t *body = json_pack("{s:s, s:{s:s, s:s}}", "name", other, "source", "type", "copy", "source", name);
     CLEANUP(json_freep) json_t *instance = NULL;
     CLEANUP(error_reset) struct error err = {0};
 
-    if (instance_patch(client, name, mark, &err) < 0 ||
-        instance_create(client, body, OPERATION_MS, NULL, &err) < 0 || instance_get(client, other, &instance, &err) < 0) {
+    if (instance_patch(client, name, mark, &err) < 0 || instance_create(client, body, OPERATION_MS, NULL, &err) < 0 ||
+        instance_get(client, other, &instance, &err) < 0) {
         trial_not_judged(trial, &err);
     } else {
         holds_if(trial, text_equal(tag_value(instance, "user.drill"), "kept"), "a copy loses user.* keys");
@@ -357,9 +365,10 @@ static void claim_absent(struct trial *trial)
 
 static void use_twice(struct trial *trial, struct client *client, const char *name)
 {
-    CLEANUP(json_freep) json_t *body = json_pack("{s:s, s:s, s:{s:{s:s, s:s, s:s}}, s:[], s:{s:s}}", "name", name, "type",
-                                                 "container", "devices", "root", "type", "disk", "path", "/", "pool",
-                                                 STACK_POOL, "profiles", "source", "type", "none");
+    CLEANUP(json_freep)
+    json_t *body =
+        json_pack("{s:s, s:s, s:{s:{s:s, s:s, s:s}}, s:[], s:{s:s}}", "name", name, "type", "container", "devices",
+                  "root", "type", "disk", "path", "/", "pool", STACK_POOL, "profiles", "source", "type", "none");
     CLEANUP(error_reset) struct error err = {0};
 
     must_refuse(trial, instance_create(client, body, OPERATION_MS, NULL, &err), &err, "a name could be taken twice");
@@ -417,7 +426,8 @@ static void claim_lease(struct trial *trial)
         trial_not_judged(trial, &err);
         return;
     }
-    json_array_foreach(leases, at, row) {
+    json_array_foreach(leases, at, row)
+    {
         if (text_equal(json_text(row, "hwaddr"), mac)) {
             trial_note(trial, "lease", json_deep_copy(row));
             holds_if(trial, text_equal(json_text(row, "address"), ground_fact(trial->ground, "box.ip")),
@@ -459,8 +469,13 @@ static void run_in_box(struct trial *trial, const char *const *words, int wanted
         trial_say(trial, VERDICT_NOT_JUDGED, "there is no box");
         return;
     }
-    struct exec_request request = {.instance = box_name(trial), .command = words, .input = -1, .output = -1, .errors = -1,
-                                   .capture = &output, .budget = clock_left(trial->deadline)};
+    struct exec_request request = {.instance = box_name(trial),
+                                   .command = words,
+                                   .input = -1,
+                                   .output = -1,
+                                   .errors = -1,
+                                   .capture = &output,
+                                   .budget = clock_left(trial->deadline)};
     int64_t begun = clock_now();
     if (exec_run(client, &request, &status, &err) < 0) {
         trial_not_judged(trial, &err);
@@ -559,7 +574,8 @@ static const struct claim claims[] = {
     {"A20", "exec hands the exit status on", .run = claim_exit},
     {"A21", "exec of an unknown command is 127", .run = claim_exit_unknown},
     {"A22", "exec that dies by signal n is 128+n", .run = claim_exit_signal},
-    {"A23", "exec ends with its command, whatever that left in the background", .run = claim_background, .budget = 15000},
+    {"A23", "exec ends with its command, whatever that left in the background", .run = claim_background,
+     .budget = 15000},
     {"A24", "A pushed file comes back byte for byte", .run = claim_file},
     {"A25", "The profile's NIC stands in expanded_devices", .run = claim_expanded},
 };

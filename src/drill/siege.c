@@ -11,7 +11,8 @@
 
 #include <string.h>
 
-/* The baseline -------------------------------------------------------------------------------------------------------- */
+/* The baseline --------------------------------------------------------------------------------------------------------
+ */
 
 static void siege_address(struct trial *trial)
 {
@@ -47,11 +48,13 @@ static void siege_instrument(struct trial *trial)
     if (refused.verdict == REPLY_REFUSED) {
         trial_say(trial, VERDICT_HOLDS, "a closed port of its own is refused");
     } else {
-        trial_say(trial, VERDICT_NOT_JUDGED, "a closed port of its own is %s, not refused", reply_verdict_name(refused.verdict));
+        trial_say(trial, VERDICT_NOT_JUDGED, "a closed port of its own is %s, not refused",
+                  reply_verdict_name(refused.verdict));
     }
 }
 
-/* Names --------------------------------------------------------------------------------------------------------------- */
+/* Names ---------------------------------------------------------------------------------------------------------------
+ */
 
 /* Whether the resolver answers the question with a record, where it does answer `{public.name}`. */
 static void judge_records(struct trial *trial, const char *question, const char *secret)
@@ -81,15 +84,17 @@ static void siege_reverse(struct trial *trial)
         trial_say(trial, VERDICT_NOT_JUDGED, "there is no address to ask for");
         return;
     }
-    CLEANUP(freep) char *question = xasprintf("box: dns %u.%u.%u.%u.in-addr.arpa --type PTR --server {gateway} --timeout 2000",
-                                              d, c, b, a);
+    CLEANUP(freep)
+    char *question =
+        xasprintf("box: dns %u.%u.%u.%u.in-addr.arpa --type PTR --server {gateway} --timeout 2000", d, c, b, a);
     judge_records(trial, question, "the address has a name");
 }
 
 static void siege_chaos(struct trial *trial)
 {
-    CLEANUP(freep) char *question = xasprintf("box: dns %s --class CH --type TXT --server {gateway} --timeout 2000",
-                                              trial->claim->argument + strlen("chaos "));
+    CLEANUP(freep)
+    char *question = xasprintf("box: dns %s --class CH --type TXT --server {gateway} --timeout 2000",
+                               trial->claim->argument + strlen("chaos "));
     judge_records(trial, question, "the resolver tells about itself");
 }
 
@@ -102,7 +107,8 @@ static void siege_search(struct trial *trial)
     if (!siegecraft_probe(trial, "attack", "box: resolve", &reply)) {
         return;
     }
-    json_array_foreach(json_object_get(reply.evidence, "search"), at, row) {
+    json_array_foreach(json_object_get(reply.evidence, "search"), at, row)
+    {
         const char *domain = json_string_value(row);
         if (domain && !text_equal(domain, ".") && *domain) {
             trial_say(trial, VERDICT_BROKEN, "names are searched in a domain that the box was given");
@@ -166,7 +172,8 @@ static void siege_plant(struct trial *trial)
     }
 }
 
-/* Flows of this host ---------------------------------------------------------------------------------------------------- */
+/* Flows of this host
+ * ---------------------------------------------------------------------------------------------------- */
 
 /* This host talks with the other box, while `from` sends datagrams that pretend to be its part of it. Whether this host
  * took one; -1 with the trial not judged. */
@@ -176,14 +183,17 @@ static int try_injection(struct trial *trial, const char *role, const char *from
     CLEANUP(reply_reset) struct reply attack = {0};
     CLEANUP(reply_reset) struct reply echo = {0};
     CLEANUP(error_reset) struct error err = {0};
-    CLEANUP(freep) char *talk = xasprintf("host: udp {peer.ip} {port} --all --count 12 --interval-ms 100 --source-port %u "
-                                          "--timeout 1600", siegecraft_port());
+    CLEANUP(freep)
+    char *talk = xasprintf("host: udp {peer.ip} {port} --all --count 12 --interval-ms 100 --source-port %u "
+                           "--timeout 1600",
+                           siegecraft_port());
     struct trial_probe *listener, *flow;
     unsigned port = 0;
 
     (void)sscanf(strstr(talk, "--source-port"), "--source-port %u", &port);
-    CLEANUP(freep) char *forged = xasprintf("%s: spoof udp {gateway} %u --source {peer.ip} --source-port {port} --count 5 --token forged",
-                                            from, port);
+    CLEANUP(freep)
+    char *forged = xasprintf(
+        "%s: spoof udp {gateway} %u --source {peer.ip} --source-port {port} --count 5 --token forged", from, port);
     if (trial_listen(trial, "peer: listen udp --echo --count 0 --timeout 6000", &listener, &err) < 0) {
         trial_not_judged(trial, &err);
         return -1;
@@ -223,9 +233,13 @@ static int try_icmp(struct trial *trial, const char *role, const char *from, boo
     CLEANUP(process_result_reset) struct process_result flushed = {0};
     static const char *const flush[] = {"ip", "route", "flush", "cache", NULL};
     unsigned port = siegecraft_port();
-    CLEANUP(freep) char *talk = xasprintf("host: udp {web} 7 --all --count 12 --interval-ms 100 --source-port %u --timeout 1600", port);
-    CLEANUP(freep) char *forged = xasprintf("%s: icmp-error {uplink} --kind %s --quote udp --quote-source {uplink}:%u "
-                                            "--quote-destination {web}:7 --mtu 576 --count 5", from, reset ? "port" : "frag", port);
+    CLEANUP(freep)
+    char *talk =
+        xasprintf("host: udp {web} 7 --all --count 12 --interval-ms 100 --source-port %u --timeout 1600", port);
+    CLEANUP(freep)
+    char *forged = xasprintf("%s: icmp-error {uplink} --kind %s --quote udp --quote-source {uplink}:%u "
+                             "--quote-destination {web}:7 --mtu 576 --count 5",
+                             from, reset ? "port" : "frag", port);
     struct trial_probe *flow;
 
     if (!siegecraft_start(trial, talk, &flow)) {
@@ -249,7 +263,8 @@ static void siege_icmp(struct trial *trial)
 {
     bool reset = text_equal(trial->claim->argument, "reset");
     int attack = try_icmp(trial, "attack", "box", reset);
-    int control = attack < 0 ? -1 : try_icmp(trial, "control", trial->ground->world_namespace >= 0 ? "world" : "host", reset);
+    int control =
+        attack < 0 ? -1 : try_icmp(trial, "control", trial->ground->world_namespace >= 0 ? "world" : "host", reset);
 
     if (attack > 0) {
         trial_say(trial, VERDICT_BROKEN, "%s", reset ? "the flow was reset" : "the path MTU was believed");
@@ -268,7 +283,9 @@ static void siege_stray(struct trial *trial)
     CLEANUP(reply_reset) struct reply heard = {0};
     CLEANUP(error_reset) struct error err = {0};
     unsigned port = siegecraft_port();
-    CLEANUP(freep) char *listen = xasprintf("host: listen ip --protocol tcp --port %u --address {gateway} --count 0 --timeout 6000", port);
+    CLEANUP(freep)
+    char *listen =
+        xasprintf("host: listen ip --protocol tcp --port %u --address {gateway} --count 0 --timeout 6000", port);
     CLEANUP(freep) char *stray = xasprintf("box: spoof tcp {gateway} %u --tcp-flags A --count 3", port);
     CLEANUP(freep) char *own = xasprintf("host: spoof tcp {gateway} %u --tcp-flags A --source {gateway}", port);
     struct trial_probe *listener;
@@ -280,14 +297,15 @@ static void siege_stray(struct trial *trial)
         trial_not_judged(trial, &err);
         return;
     }
-    bool made = siegecraft_probe(trial, "attack", stray, &attack) && siegecraft_probe(trial, "control", own, &control) &&
-                trial_pause(trial, 150);
+    bool made = siegecraft_probe(trial, "attack", stray, &attack) &&
+                siegecraft_probe(trial, "control", own, &control) && trial_pause(trial, 150);
     trial_stop(listener);
     if (trial_finish(trial, "listener", listener, &heard, &err) < 0) {
         trial_not_judged(trial, &err);
         return;
     }
-    json_array_foreach(json_object_get(heard.evidence, "events"), at, event) {
+    json_array_foreach(json_object_get(heard.evidence, "events"), at, event)
+    {
         by_box |= text_equal(json_text(event, "from"), ground_fact(trial->ground, "box.ip"));
         by_host |= text_equal(json_text(event, "from"), ground_fact(trial->ground, "gateway"));
     }
@@ -295,11 +313,13 @@ static void siege_stray(struct trial *trial)
         trial_say(trial, VERDICT_BROKEN, "the segment arrived");
     } else if (made) {
         trial_say(trial, by_host ? VERDICT_HOLDS : VERDICT_NOT_JUDGED, "%s",
-                  by_host ? "this host's own arrived, the box's did not" : "the control failed: this host's own did not arrive");
+                  by_host ? "this host's own arrived, the box's did not"
+                          : "the control failed: this host's own did not arrive");
     }
 }
 
-/* Dispatch -------------------------------------------------------------------------------------------------------------- */
+/* Dispatch
+ * -------------------------------------------------------------------------------------------------------------- */
 
 void siege_claim(struct trial *trial)
 {
@@ -307,14 +327,28 @@ void siege_claim(struct trial *trial)
         const char *argument;
         void (*run)(struct trial *trial);
     } rows[] = {
-        {"address", siege_address},     {"instrument", siege_instrument}, {"reverse", siege_reverse},
-        {"search", siege_search},       {"cache", siege_cache},           {"plant", siege_plant},
-        {"inject", siege_inject},       {"stray", siege_stray},
-              {"frag", siege_icmp},             {"reset", siege_icmp},
-        {"arp", havoc_arp},             {"arp-vlan", havoc_arp},          {"flood", havoc_flood},
-        {"table", havoc_table},         {"rogue", havoc_rogue},           {"starve", havoc_starve},
-        {"v6-gateway", havoc_ipv6},     {"v6-neighbours", havoc_ipv6},    {"v6-internet", havoc_ipv6},
-        {"v6-advertise", havoc_ipv6},   {"watcher", havoc_watcher},       {"flows", havoc_flows},
+        {"address", siege_address},
+        {"instrument", siege_instrument},
+        {"reverse", siege_reverse},
+        {"search", siege_search},
+        {"cache", siege_cache},
+        {"plant", siege_plant},
+        {"inject", siege_inject},
+        {"stray", siege_stray},
+        {"frag", siege_icmp},
+        {"reset", siege_icmp},
+        {"arp", havoc_arp},
+        {"arp-vlan", havoc_arp},
+        {"flood", havoc_flood},
+        {"table", havoc_table},
+        {"rogue", havoc_rogue},
+        {"starve", havoc_starve},
+        {"v6-gateway", havoc_ipv6},
+        {"v6-neighbours", havoc_ipv6},
+        {"v6-internet", havoc_ipv6},
+        {"v6-advertise", havoc_ipv6},
+        {"watcher", havoc_watcher},
+        {"flows", havoc_flows},
         {"restricted", havoc_restricted},
     };
 

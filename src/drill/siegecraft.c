@@ -41,7 +41,8 @@ unsigned siegecraft_port(void)
     return 20000 + random % 12000;
 }
 
-int siegecraft_beside_talk(struct trial *trial, const char *role, const char *attack, struct siegecraft_result *ret_result)
+int siegecraft_beside_talk(struct trial *trial, const char *role, const char *attack,
+                           struct siegecraft_result *ret_result)
 {
     CLEANUP(reply_reset) struct reply victim = {0};
     CLEANUP(reply_reset) struct reply reply = {0};

@@ -16,7 +16,8 @@
 
 enum { OPERATION_MS = 30000 };
 
-/* Driving box ------------------------------------------------------------------------------------------------------- */
+/* Driving box -------------------------------------------------------------------------------------------------------
+ */
 
 static int drive(struct trial *trial, const struct argv *words, struct process_result *ret_result, struct error *err)
 {
@@ -83,9 +84,11 @@ static void claim_command(struct trial *trial)
         trial_not_judged(trial, &err);
         return;
     }
-    bool says = text_equal(stream, "-") || matches(pattern, text_equal(stream, "out") ? &result.output : &result.errors);
+    bool says =
+        text_equal(stream, "-") || matches(pattern, text_equal(stream, "out") ? &result.output : &result.errors);
     if ((uint64_t)result.status == wanted && says && (wanted == 0 || result.output.length == 0)) {
-        trial_say(trial, VERDICT_HOLDS, "exit status %d%s", result.status, text_equal(stream, "-") ? "" : ", and it says so");
+        trial_say(trial, VERDICT_HOLDS, "exit status %d%s", result.status,
+                  text_equal(stream, "-") ? "" : ", and it says so");
     } else if (is_unknown(&result)) {
         trial_say(trial, VERDICT_NOT_JUDGED, "this box has no such command");
     } else if ((uint64_t)result.status != wanted) {
@@ -97,7 +100,8 @@ static void claim_command(struct trial *trial)
     }
 }
 
-/* What a mint makes --------------------------------------------------------------------------------------------------- */
+/* What a mint makes ---------------------------------------------------------------------------------------------------
+ */
 
 static void claim_minted(struct trial *trial)
 {
@@ -138,9 +142,11 @@ static void claim_stamp(struct trial *trial)
     const char *value = tag_value(instance, key);
     trial_note(trial, key, value ? json_string(value) : json_null());
     if (text_equal(key, TAG_STATE)) {
-        trial_say(trial, value ? VERDICT_BROKEN : VERDICT_HOLDS, "%s", value ? "a finished box is marked incomplete" : "complete");
+        trial_say(trial, value ? VERDICT_BROKEN : VERDICT_HOLDS, "%s",
+                  value ? "a finished box is marked incomplete" : "complete");
     } else if (text_equal(key, TAG_KEY)) {
-        trial_say(trial, text_equal(value, "1") ? VERDICT_HOLDS : VERDICT_BROKEN, "%s is %s", key, value ? value : "absent");
+        trial_say(trial, text_equal(value, "1") ? VERDICT_HOLDS : VERDICT_BROKEN, "%s is %s", key,
+                  value ? value : "absent");
     } else if (text_equal(key, TAG_TEMPLATE)) {
         trial_say(trial, text_equal(value, ground_fact(trial->ground, "template")) ? VERDICT_HOLDS : VERDICT_BROKEN,
                   "%s is %s", key, value ? value : "absent");
@@ -158,9 +164,10 @@ static void claim_profile(struct trial *trial)
     }
     const json_t *profiles = json_object_get(instance, "profiles");
     trial_note(trial, "profiles", json_deep_copy(profiles));
-    bool alone = json_array_size(profiles) == 1 &&
-                 text_equal(json_string_value(json_array_get(profiles, 0)), STACK_PROFILE);
-    trial_say(trial, alone ? VERDICT_HOLDS : VERDICT_BROKEN, "%s", alone ? STACK_PROFILE " alone" : "another profile is there");
+    bool alone =
+        json_array_size(profiles) == 1 && text_equal(json_string_value(json_array_get(profiles, 0)), STACK_PROFILE);
+    trial_say(trial, alone ? VERDICT_HOLDS : VERDICT_BROKEN, "%s",
+              alone ? STACK_PROFILE " alone" : "another profile is there");
 }
 
 /* No device but the profile's NIC and a root disk, nothing privileged, nothing raw. */
@@ -173,16 +180,19 @@ static void claim_contract(struct trial *trial)
     if (!instance) {
         return;
     }
-    json_object_foreach(json_object_get(instance, "expanded_devices"), key, value) {
+    json_object_foreach(json_object_get(instance, "expanded_devices"), key, value)
+    {
         const char *type = json_text(value, "type");
         bool nic = text_equal(key, STACK_NIC) && text_equal(json_text(value, "network"), STACK_NETWORK);
-        bool root = text_equal(type, "disk") && text_equal(json_text(value, "path"), "/") && !json_text(value, "source");
+        bool root =
+            text_equal(type, "disk") && text_equal(json_text(value, "path"), "/") && !json_text(value, "source");
         if (!nic && !root) {
             trial_say(trial, VERDICT_BROKEN, "it carries the device %s", key);
             return;
         }
     }
-    json_object_foreach(json_object_get(instance, "expanded_config"), key, value) {
+    json_object_foreach(json_object_get(instance, "expanded_config"), key, value)
+    {
         if (text_starts_with(key, "raw.") ||
             (text_equal(key, "security.privileged") && text_equal(json_string_value(value), "true"))) {
             trial_say(trial, VERDICT_BROKEN, "it carries %s", key);
@@ -202,19 +212,21 @@ static void claim_inside(struct trial *trial)
     if (trial_command(trial, "box", words, &result, &err) < 0) {
         trial_not_judged(trial, &err);
     } else {
-        trial_say(trial, result.status == 0 ? VERDICT_HOLDS : VERDICT_BROKEN, "the check in the box ended with %d", result.status);
+        trial_say(trial, result.status == 0 ? VERDICT_HOLDS : VERDICT_BROKEN, "the check in the box ended with %d",
+                  result.status);
     }
 }
 
-/* The boundary -------------------------------------------------------------------------------------------------------- */
+/* The boundary --------------------------------------------------------------------------------------------------------
+ */
 
 static int make_foreign(struct trial *trial, const char *name, struct error *err)
 {
     struct client *client;
-    CLEANUP(json_freep) json_t *body = json_pack(
-        "{s:s, s:s, s:{s:s}, s:{s:{s:s, s:s, s:s}}, s:[], s:{s:s}}", "name", name, "type", "container", "config", CREW_TAG,
-        ground_fact(trial->ground, "run"), "devices", "root", "type", "disk", "path", "/", "pool", STACK_POOL, "profiles",
-        "source", "type", "none");
+    CLEANUP(json_freep)
+    json_t *body = json_pack("{s:s, s:s, s:{s:s}, s:{s:{s:s, s:s, s:s}}, s:[], s:{s:s}}", "name", name, "type",
+                             "container", "config", CREW_TAG, ground_fact(trial->ground, "run"), "devices", "root",
+                             "type", "disk", "path", "/", "pool", STACK_POOL, "profiles", "source", "type", "none");
 
     return trial_client(trial, &client, err) < 0 ? -1 : instance_create(client, body, OPERATION_MS, NULL, err);
 }
@@ -222,7 +234,8 @@ static int make_foreign(struct trial *trial, const char *name, struct error *err
 /* A command against an instance that is nobody's box must call it "no such box", and leave it standing as it was. */
 static void claim_boundary(struct trial *trial)
 {
-    CLEANUP(freep) char *name = xasprintf(CREW_PREFIX "theirs-%s-%s", trial->claim->id, ground_fact(trial->ground, "run"));
+    CLEANUP(freep)
+    char *name = xasprintf(CREW_PREFIX "theirs-%s-%s", trial->claim->id, ground_fact(trial->ground, "run"));
     CLEANUP(error_reset) struct error err = {0};
     CLEANUP(process_result_reset) struct process_result result = {0};
     CLEANUP(json_freep) json_t *before = NULL;
@@ -280,7 +293,8 @@ static void claim_bad_template(struct trial *trial)
     }
 }
 
-/* The life of a box ----------------------------------------------------------------------------------------------------- */
+/* The life of a box
+ * ----------------------------------------------------------------------------------------------------- */
 
 static bool step(struct trial *trial, const char *words)
 {
@@ -341,7 +355,8 @@ static void claim_exec_bytes(struct trial *trial)
     if (drive(trial, &words, &result, &err) < 0) {
         trial_not_judged(trial, &err);
     } else {
-        bool same = result.output.length == wanted.length && memcmp(result.output.data, wanted.data, wanted.length) == 0;
+        bool same =
+            result.output.length == wanted.length && memcmp(result.output.data, wanted.data, wanted.length) == 0;
         trial_say(trial, same && result.status == 0 ? VERDICT_HOLDS : VERDICT_BROKEN, "%s",
                   same ? "every argument arrived as it was" : "an argument was changed on its way");
     }
@@ -361,48 +376,69 @@ static const struct claim claims[] = {
     {"B09", "The blank template brings no agent", .run = claim_inside,
      .argument = "! command -v claude && ! command -v codex && ! command -v node"},
     {"B10", "A box carries no credential of the host", .run = claim_inside,
-     .argument = "! env | grep -Eiq 'token|secret|api_?key|ssh_auth' && ! ls /root/.ssh/id_* /home/*/.ssh/id_* 2>/dev/null | grep -q ."},
+     .argument = "! env | grep -Eiq 'token|secret|api_?key|ssh_auth' && ! ls /root/.ssh/id_* /home/*/.ssh/id_* "
+                 "2>/dev/null | grep -q ."},
     {"B11", "The user of a box may become root without a password", .run = claim_command,
      .argument = "0|out|^0|exec {box.name} -- sudo -n id -u"},
-    {"B12", "exec lands in the template's user", .run = claim_command, .argument = "0|out|^{box.user}$|exec {box.name} -- id -un"},
+    {"B12", "exec lands in the template's user", .run = claim_command,
+     .argument = "0|out|^{box.user}$|exec {box.name} -- id -un"},
     {"B13", "exec hands arguments on byte for byte", .run = claim_exec_bytes},
-    {"B14", "exec hands the exit status on", .run = claim_command, .argument = "2|-||exec {box.name} -- grep -q x /no/such-file"},
-    {"B15", "An unknown command in a box is 127", .run = claim_command, .argument = "127|-||exec {box.name} -- no-such-program"},
+    {"B14", "exec hands the exit status on", .run = claim_command,
+     .argument = "2|-||exec {box.name} -- grep -q x /no/such-file"},
+    {"B15", "An unknown command in a box is 127", .run = claim_command,
+     .argument = "127|-||exec {box.name} -- no-such-program"},
     {"B16", "list shows the box", .run = claim_command, .argument = "0|out|{box.name}|list"},
-    {"B17", "list --json shows the box", .run = claim_command, .argument = "0|out|\"name\": \"{box.name}\"|list --json"},
+    {"B17", "list --json shows the box", .run = claim_command,
+     .argument = "0|out|\"name\": \"{box.name}\"|list --json"},
     {"B18", "info shows the box", .run = claim_command, .argument = "0|out|{box.name}|info {box.name}"},
     {"B19", "templates lists blank", .run = claim_command, .argument = "0|out|blank|templates"},
     {"B20", "image list works", .run = claim_command, .argument = "0|-||image list"},
     {"B21", "version says which box this is", .run = claim_command, .argument = "0|out|^box [0-9]|version"},
     {"B22", "help lists the commands", .run = claim_command, .argument = "0|out|exec|help"},
     {"B23", "help of a command describes it", .run = claim_command, .argument = "0|out|exec|help exec"},
-    {"B24", "A typo is refused with the nearest command", .run = claim_command, .argument = REFUSES "did you mean: box list|lsit"},
+    {"B24", "A typo is refused with the nearest command", .run = claim_command,
+     .argument = REFUSES "did you mean: box list|lsit"},
     {"B25", "An unknown option is refused", .run = claim_command, .argument = REFUSES "--frobnicate|list --frobnicate"},
     {"B26", "A missing argument is refused", .run = claim_command, .argument = REFUSES "box|info"},
-    {"B27", "A name that breaks the rule is refused", .run = claim_command, .argument = REFUSES "name|new --name -bad- --template blank"},
-    {"B28", "A name of digits alone is refused", .run = claim_command, .argument = REFUSES "name|new --name 123 --template blank"},
-    {"B29", "An unknown template is refused", .run = claim_command, .argument = "1|err|no-such|new --name drill-never-{run} --template no-such"},
-    {"B30", "A name that is taken is refused", .run = claim_command, .argument = "1|err|there is a box|new --name {box.name} --template blank"},
-    {"B31", "A box that is not there is \"no such box\"", .run = claim_command, .argument = "1|err|no such box|info drill-nobody"},
-    {"B32", "rm without a terminal and without --force refuses", .run = claim_command, .argument = REFUSES "--force|rm {box.name}"},
-    {"B33", "A template that names a network is refused", .run = claim_bad_template, .argument = "BOX_NETWORK=\"lan\"\n"},
+    {"B27", "A name that breaks the rule is refused", .run = claim_command,
+     .argument = REFUSES "name|new --name -bad- --template blank"},
+    {"B28", "A name of digits alone is refused", .run = claim_command,
+     .argument = REFUSES "name|new --name 123 --template blank"},
+    {"B29", "An unknown template is refused", .run = claim_command,
+     .argument = "1|err|no-such|new --name drill-never-{run} --template no-such"},
+    {"B30", "A name that is taken is refused", .run = claim_command,
+     .argument = "1|err|there is a box|new --name {box.name} --template blank"},
+    {"B31", "A box that is not there is \"no such box\"", .run = claim_command,
+     .argument = "1|err|no such box|info drill-nobody"},
+    {"B32", "rm without a terminal and without --force refuses", .run = claim_command,
+     .argument = REFUSES "--force|rm {box.name}"},
+    {"B33", "A template that names a network is refused", .run = claim_bad_template,
+     .argument = "BOX_NETWORK=\"lan\"\n"},
     {"B34", "A template that is no KEY=\"value\" is refused", .run = claim_bad_template, .argument = "BOX_CPU=$(id)\n"},
-    {"B35", "A template with a duplicate key is refused", .run = claim_bad_template, .argument = "BOX_CPU=\"1\"\nBOX_CPU=\"2\"\n"},
-    {"B36", "A template with CRLF is refused or read without a stray \\r", .run = claim_bad_template, .argument = "BOX_CPU=\"1\r\"\r\n"},
+    {"B35", "A template with a duplicate key is refused", .run = claim_bad_template,
+     .argument = "BOX_CPU=\"1\"\nBOX_CPU=\"2\"\n"},
+    {"B36", "A template with CRLF is refused or read without a stray \\r", .run = claim_bad_template,
+     .argument = "BOX_CPU=\"1\r\"\r\n"},
     {"B37", "down refuses an instance that is nobody's box", .run = claim_boundary, .argument = "down {theirs}"},
-    {"B38", "rm --force refuses an instance that is nobody's box", .run = claim_boundary, .argument = "rm --force {theirs}"},
-    {"B39", "The hatch refuses an instance that is nobody's box", .run = claim_boundary, .argument = "incus {theirs} -- info"},
-    {"B40", "exec refuses an instance that is nobody's box", .run = claim_boundary, .argument = "exec {theirs} -- true"},
+    {"B38", "rm --force refuses an instance that is nobody's box", .run = claim_boundary,
+     .argument = "rm --force {theirs}"},
+    {"B39", "The hatch refuses an instance that is nobody's box", .run = claim_boundary,
+     .argument = "incus {theirs} -- info"},
+    {"B40", "exec refuses an instance that is nobody's box", .run = claim_boundary,
+     .argument = "exec {theirs} -- true"},
     {"B41", "start refuses an instance that is nobody's box", .run = claim_boundary, .argument = "start {theirs}"},
-    {"B42", "The hatch announces the command that it runs", .run = claim_command, .argument = "0|err|incus|incus {box.name} -- config get {} user.box"},
+    {"B42", "The hatch announces the command that it runs", .run = claim_command,
+     .argument = "0|err|incus|incus {box.name} -- config get {} user.box"},
     {"B43", "The hatch warns where it may leave the contract", .run = claim_command,
      .argument = "0|err|contract|incus {spare.name} -- config set {} user.box.drill-note=1"},
-    {"B44", "A box goes down and comes back", .run = claim_life, .argument = "down {spare.name};start {spare.name};exec {spare.name} -- true",
-     .budget = 90000, .flags = CLAIM_ALONE},
+    {"B44", "A box goes down and comes back", .run = claim_life,
+     .argument = "down {spare.name};start {spare.name};exec {spare.name} -- true", .budget = 90000,
+     .flags = CLAIM_ALONE},
     {"B45", "A running box cannot be renamed, and the refusal says how", .run = claim_command,
      .argument = "1|err|down|rename {box.name} drill-never-{run}"},
     {"B46", "A snapshot is taken, and a clone is made from it", .run = claim_life,
-     .argument = "snapshot {spare.name} drill;new --name drill-clone-{run} --from {spare.name}/drill;rm --force drill-clone-{run}",
+     .argument = "snapshot {spare.name} drill;new --name drill-clone-{run} --from {spare.name}/drill;rm --force "
+                 "drill-clone-{run}",
      .budget = 120000, .flags = CLAIM_ALONE},
     {"B47", "The walls are shown", .run = claim_command, .argument = "0|out|watcher|firewall show"},
 };

@@ -43,7 +43,8 @@ static char *other_instances(struct client *client)
     if (instance_list(client, NULL, &array, NULL) < 0) {
         return NULL;
     }
-    json_array_foreach(array, at, row) {
+    json_array_foreach(array, at, row)
+    {
         /* A mint may leave a seed for the next one: that is box's, not the drill's. */
         if (!text_starts_with(json_text(row, "name"), CREW_PREFIX) && !tag_is_seed(row)) {
             argv_push(&names, json_text(row, "name"));
@@ -64,7 +65,8 @@ static char *names_of(struct client *client, const char *collection)
     if (client_get(client, path, &array, NULL) < 0) {
         return NULL;
     }
-    json_array_foreach(array, at, row) {
+    json_array_foreach(array, at, row)
+    {
         const char *url = json_string_value(row);
         /* The links of instances come and go with them. */
         if (url && !strstr(url, "/veth") && !strstr(url, "/tap")) {

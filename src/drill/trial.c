@@ -79,8 +79,8 @@ static void complain(int fd, const struct error *err)
 }
 
 /* In the child: the instrument on this host, or in the network of the lab's world. */
-__attribute__((noreturn)) static void child_here(const struct ground *ground, const struct argv *words, bool world, int out,
-                                                 int errors)
+__attribute__((noreturn)) static void child_here(const struct ground *ground, const struct argv *words, bool world,
+                                                 int out, int errors)
 {
     CLEANUP(argv_reset) struct argv argv = {0};
     CLEANUP(error_reset) struct error err = {0};
@@ -269,7 +269,8 @@ bool trial_heard(const struct reply *reply, const char *text)
     const json_t *event;
     size_t at;
 
-    json_array_foreach(json_object_get(reply->evidence, "events"), at, event) {
+    json_array_foreach(json_object_get(reply->evidence, "events"), at, event)
+    {
         const char *data = json_text(event, "data");
         if (data && strstr(data, text)) {
             return true;
@@ -359,7 +360,8 @@ int trial_probe(struct trial *trial, const char *role, const char *attack, struc
 
 static json_t *shown(const struct buffer *text)
 {
-    CLEANUP(freep) char *safe = text_sanitise(text->data ? text->data : "", text->length < SHOWN ? text->length : SHOWN);
+    CLEANUP(freep)
+    char *safe = text_sanitise(text->data ? text->data : "", text->length < SHOWN ? text->length : SHOWN);
     return json_string(safe);
 }
 
@@ -377,8 +379,14 @@ int trial_command(struct trial *trial, const char *place, const char *const *wor
     }
     if (instance) {
         struct exec_request request = {
-            .instance = instance, .command = words, .input = -1, .output = -1, .errors = -1,
-            .capture = &result.output, .capture_errors = &result.errors, .budget = clock_left(trial->deadline),
+            .instance = instance,
+            .command = words,
+            .input = -1,
+            .output = -1,
+            .errors = -1,
+            .capture = &result.output,
+            .capture_errors = &result.errors,
+            .budget = clock_left(trial->deadline),
         };
         if (trial_client(trial, &client, err) < 0 || exec_run(client, &request, &result.status, err) < 0) {
             return -1;
@@ -400,7 +408,8 @@ int trial_command(struct trial *trial, const char *place, const char *const *wor
     return 0;
 }
 
-/* Sides of a declared trial ----------------------------------------------------------------------------------------- */
+/* Sides of a declared trial -----------------------------------------------------------------------------------------
+ */
 
 struct side {
     struct observation seen;
@@ -490,8 +499,9 @@ static void run_declared(struct trial *trial)
     if (claim->listener) {
         char shared[16];
         make_tokens(&attack, &control, shared);
-        CLEANUP(freep) char *listen = xasprintf("%s --token %s --count 0 --timeout %d", claim->listener, shared,
-                                                clock_left(trial->deadline));
+        CLEANUP(freep)
+        char *listen =
+            xasprintf("%s --token %s --count 0 --timeout %d", claim->listener, shared, clock_left(trial->deadline));
         if (trial_listen(trial, listen, &listener, &err) < 0) {
             (void)error_wrap(&err, "listening at the far end");
             trial_not_judged(trial, &err);

@@ -40,14 +40,15 @@ static const char *unseen(const struct observation *seen)
     return seen->why ? seen->why : "it gave no answer that can be read";
 }
 
-static enum verdict judge_silence(const struct observation *attack, const struct observation *control, char **ret_reason)
+static enum verdict judge_silence(const struct observation *attack, const struct observation *control,
+                                  char **ret_reason)
 {
     /* First of all: what arrived has arrived, whatever became of the control. */
     if (verdict_arrived(attack)) {
-        *ret_reason = xasprintf("the attack arrived: %s", attack->listened && attack->arrived
-                                                              ? "the listener saw it"
-                                                              : attack->said == REPLY_REFUSED ? "it was refused by the far end"
-                                                                                              : "it was answered");
+        *ret_reason =
+            xasprintf("the attack arrived: %s", attack->listened && attack->arrived ? "the listener saw it"
+                                                : attack->said == REPLY_REFUSED     ? "it was refused by the far end"
+                                                                                    : "it was answered");
         return VERDICT_BROKEN;
     }
     if (!attack->made) {
@@ -55,7 +56,8 @@ static enum verdict judge_silence(const struct observation *attack, const struct
         return VERDICT_NOT_JUDGED;
     }
     if (attack->said == REPLY_ERROR) {
-        *ret_reason = xasprintf("the attack could not be made: %s", attack->why ? attack->why : "the instrument failed");
+        *ret_reason =
+            xasprintf("the attack could not be made: %s", attack->why ? attack->why : "the instrument failed");
         return VERDICT_NOT_JUDGED;
     }
     if (attack->said == REPLY_DONE && !attack->listened) {
@@ -89,8 +91,8 @@ static enum verdict judge_reachable(const struct observation *attack, const stru
     }
     /* A far end that is down for everybody says nothing about the box. */
     if (control && control->said != REPLY_REACHABLE) {
-        *ret_reason = xasprintf("%s, but the control failed too: the far end is not there",
-                                reply_verdict_name(attack->said));
+        *ret_reason =
+            xasprintf("%s, but the control failed too: the far end is not there", reply_verdict_name(attack->said));
         return VERDICT_NOT_JUDGED;
     }
     *ret_reason = xasprintf("no answer: %s", reply_verdict_name(attack->said));

@@ -1,10 +1,10 @@
-/* The walls as the kernel has them: each layer by itself, so that one that is lost is told although another still holds.
- * Not for: attacks. A configuration is never read here; bridge ports, filters and tables are. */
+/* The walls as the kernel has them: each layer by itself, so that one that is lost is told although another still
+ * holds. Not for: attacks. A configuration is never read here; bridge ports, filters and tables are. */
 #include "drill/walls.h"
 
 #include "base/clock.h"
-#include "base/memory.h"
 #include "base/fd.h"
+#include "base/memory.h"
 #include "base/process.h"
 #include "base/sha256.h"
 #include "base/text.h"
@@ -21,7 +21,8 @@
 
 #include <string.h>
 
-/* Description ------------------------------------------------------------------------------------------------------- */
+/* Description -------------------------------------------------------------------------------------------------------
+ */
 
 /* Feeds the listings of a copy's tables; returns how many of them are loaded. */
 static size_t feed_copy(struct nft *nft, enum ruleset_copy copy, struct sha256 *digest)
@@ -53,13 +54,15 @@ json_t *walls_describe(void)
     size_t owned = feed_copy(nft, RULESET_OWNED, &digest);
     sha256_finish(&digest, hex);
     bool watched = arm_watcher_runs();
-    CLEANUP(freep) char *form = xasprintf("%zu static and %zu owned tables of %zu, %s", fixed, owned,
-                                          ARRAY_LENGTH(ruleset_families), watched ? "watched" : "NOT watched");
-    return json_pack("{s:s, s:s, s:i, s:i, s:b}", "digest", hex, "form", form, "static", (int)fixed, "owned", (int)owned,
-                     "watcher", watched);
+    CLEANUP(freep)
+    char *form = xasprintf("%zu static and %zu owned tables of %zu, %s", fixed, owned, ARRAY_LENGTH(ruleset_families),
+                           watched ? "watched" : "NOT watched");
+    return json_pack("{s:s, s:s, s:i, s:i, s:b}", "digest", hex, "form", form, "static", (int)fixed, "owned",
+                     (int)owned, "watcher", watched);
 }
 
-/* Claims ------------------------------------------------------------------------------------------------------------ */
+/* Claims ------------------------------------------------------------------------------------------------------------
+ */
 
 static void judge(struct trial *trial, bool holds, const char *good, const char *bad)
 {
@@ -87,10 +90,12 @@ static void claim_watcher(struct trial *trial, const struct inspection *walls)
     }
     char state = process_state(walls->watcher);
     trial_note(trial, "process", json_pack("{s:i, s:s#}", "pid", (int)walls->watcher, "state", &state, (size_t)1));
-    judge(trial, state == 'S' || state == 'R' || state == 'D', "it runs", "it holds its lock, but it is stopped or dying");
+    judge(trial, state == 'S' || state == 'R' || state == 'D', "it runs",
+          "it holds its lock, but it is stopped or dying");
 }
 
-/* The differences that name the copy's tables. "box" is the beginning of "box-owned": the blank or colon behind decides. */
+/* The differences that name the copy's tables. "box" is the beginning of "box-owned": the blank or colon behind
+ * decides. */
 static void claim_rules(struct trial *trial, const struct inspection *walls, enum ruleset_copy copy)
 {
     const char *table = ruleset_table(copy);
@@ -124,8 +129,9 @@ static void claim_armed(struct trial *trial, const struct inspection *walls)
         }
         bool own = text_equal(row->mac, ground_fact(trial->ground, "box.mac")) &&
                    text_equal(row->address, ground_fact(trial->ground, "box.ip"));
-        trial_note(trial, "port", json_pack("{s:s, s:s, s:s, s:b, s:s}", "interface", row->interface, "mac", row->mac,
-                                            "address", row->address, "armed", row->armed, "reason", row->reason));
+        trial_note(trial, "port",
+                   json_pack("{s:s, s:s, s:s, s:b, s:s}", "interface", row->interface, "mac", row->mac, "address",
+                             row->address, "armed", row->armed, "reason", row->reason));
         judge(trial, row->armed && own, "armed with its own MAC and address",
               row->armed ? "it is armed with a MAC or an address that is not the box's" : row->reason);
         return;
@@ -176,7 +182,8 @@ static void claim_ports(struct trial *trial, bool isolation)
     if (ports == 0) {
         trial_say(trial, VERDICT_NOT_JUDGED, "the bridge has no port");
     } else if (bad > 0) {
-        trial_say(trial, VERDICT_BROKEN, "%zu of %zu ports: %s", bad, ports, isolation ? "isolation is off" : "learning is on");
+        trial_say(trial, VERDICT_BROKEN, "%zu of %zu ports: %s", bad, ports,
+                  isolation ? "isolation is off" : "learning is on");
     } else {
         trial_say(trial, VERDICT_HOLDS, "on all %zu ports", ports);
     }
@@ -252,7 +259,8 @@ static void claim_linklocal(struct trial *trial)
         return;
     }
     const struct link *bridge = link_find(links, count, STACK_NETWORK);
-    judge(trial, bridge && !bridge->linklocal_learn, "such frames do not enter the table", "they write the bridge's table");
+    judge(trial, bridge && !bridge->linklocal_learn, "such frames do not enter the table",
+          "they write the bridge's table");
 }
 
 void walls_claim(struct trial *trial)
@@ -261,8 +269,9 @@ void walls_claim(struct trial *trial)
         const char *argument;
         void (*simple)(struct trial *trial);
     } rows[] = {
-        {"watcher", claim_inspected}, {"static", claim_inspected},   {"owned", claim_inspected},  {"armed", claim_inspected},
-        {"sticky", claim_sticky},     {"settings", claim_settings}, {"linklocal", claim_linklocal},
+        {"watcher", claim_inspected},   {"static", claim_inspected}, {"owned", claim_inspected},
+        {"armed", claim_inspected},     {"sticky", claim_sticky},    {"settings", claim_settings},
+        {"linklocal", claim_linklocal},
     };
     const char *which = trial->claim->argument;
 
