@@ -14,7 +14,6 @@
 #include "cli/amount.h"
 #include "cli/landing.h"
 #include "incus/exec.h"
-#include "incus/guestfile.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,8 +30,6 @@
 #define PIPE_ROOM  (1 << 20)
 #define QUIET_TIME 1000 /* milliseconds; a copy that takes less says nothing */
 #define LARGE      ((off_t)64 << 20)
-#define SAID_MOST  ((size_t)16 * 1024)
-#define BUDGET     30000 /* milliseconds for the short scripts around a large file */
 
 /* Both scripts: what `~` means, and no path that looks like a flag. */
 #define FIND_PATH                                                                                                      \
@@ -52,38 +49,38 @@
     "fi\n"                                                                                                             \
     "tmp=$(mktemp -d \"$into/.box-cp-XXXXXXXX\") || exit 3\n"
 
+#define CLEAN_UP                                                                                                       \
+    "trap 'rm -rf -- \"$tmp\"' EXIT\n"                                                                                 \
+    "trap 'exit 129' HUP\n"                                                                                            \
+    "trap 'exit 130' INT\n"                                                                                            \
+    "trap 'exit 143' TERM\n"
+
 /* Unpacks beside the target, looks whether all has come, and only then gives it its name. A directory that is there
  * already is merged into, by links: that takes no time and no room. */
-static const char push_script[] = FIND_TARGET "trap 'rm -rf -- \"$tmp\"' EXIT\n"
-                                              "trap 'exit 129' HUP\n"
-                                              "trap 'exit 130' INT\n"
-                                              "trap 'exit 143' TERM\n"
-                                              "tar -xof - -C \"$tmp\" || exit 3\n"
-                                              "[ -e \"$tmp/whole\" ] || fail 'the stream ended early'\n"
-                                              "place() {\n"
-                                              "    if [ -d \"$1\" ] && [ ! -L \"$1\" ] && [ -d \"$2\" ]; then\n"
-                                              "        cp -alT --remove-destination -- \"$1\" \"$2\" 2>/dev/null ||\n"
-                                              "            cp -aT --remove-destination -- \"$1\" \"$2\" || exit 3\n"
-                                              "    else\n"
-                                              "        mv -fT -- \"$1\" \"$2\" || exit 3\n"
-                                              "    fi\n"
-                                              "}\n"
-                                              "for item in \"$tmp\"/in/* \"$tmp\"/in/.[!.]* \"$tmp\"/in/..?*; do\n"
-                                              "    [ -e \"$item\" ] || [ -L \"$item\" ] || continue\n"
-                                              "    place \"$item\" \"$into/${name:-${item##*/}}\"\n"
-                                              "done\n"
-                                              "[ ! -d \"$tmp/of\" ] || place \"$tmp/of\" \"$into/$name\"\n";
+static const char push_script[] =
+    FIND_TARGET CLEAN_UP "tar -xof - -C \"$tmp\" || exit 3\n"
+                         "[ -e \"$tmp/whole\" ] || fail 'the stream ended early'\n"
+                         "place() {\n"
+                         "    if [ -d \"$1\" ] && [ ! -L \"$1\" ] && [ -d \"$2\" ]; then\n"
+                         "        cp -alT --remove-destination -- \"$1\" \"$2\" 2>/dev/null ||\n"
+                         "            cp -aT --remove-destination -- \"$1\" \"$2\" || exit 3\n"
+                         "    else\n"
+                         "        mv -fT -- \"$1\" \"$2\" || exit 3\n"
+                         "    fi\n"
+                         "}\n"
+                         "for item in \"$tmp\"/in/* \"$tmp\"/in/.[!.]* \"$tmp\"/in/..?*; do\n"
+                         "    [ -e \"$item\" ] || [ -L \"$item\" ] || continue\n"
+                         "    place \"$item\" \"$into/${name:-${item##*/}}\"\n"
+                         "done\n"
+                         "[ ! -d \"$tmp/of\" ] || place \"$tmp/of\" \"$into/$name\"\n";
 
-/* For one large file, which the files API moves with less work for both sides: a place for it, who owns it, its name.
- */
-static const char begin_script[] =
-    FIND_TARGET "case $tmp in /*) base= ;; *) base=$PWD/ ;; esac\n"
-                "printf '%s %s\\n%s\\000%s' \"$(id -u)\" \"$(id -g)\" \"$base$tmp\" \"$base$into/${name:-$3}\"\n";
-
-/* `$1` is that place, `$2` the name (none: what came is given up), `$3` the file's time. */
-static const char finish_script[] =
-    "trap 'rm -rf -- \"$1\"' EXIT\n"
-    "[ -z \"$2\" ] || { touch -d \"@$3\" \"$1/data\" && mv -fT -- \"$1/data\" \"$2\"; } || exit 3\n";
+/* For one large file: no archive, so that its bytes are touched once less on either side. `$3` is its own name, `$4`
+ * its size, `$5` its mode, `$6` its time. */
+static const char file_script[] =
+    FIND_TARGET CLEAN_UP "cat >\"$tmp/data\" || exit 3\n"
+                         "[ \"$(stat -c %s -- \"$tmp/data\")\" -ge \"$4\" ] || fail 'the stream ended early'\n"
+                         "chmod -- \"$5\" \"$tmp/data\" && touch -d \"@$6\" -- \"$tmp/data\" || exit 3\n"
+                         "mv -fT -- \"$tmp/data\" \"$into/${name:-$3}\" || exit 3\n";
 
 static const char pull_script[] =
     FIND_PATH "[ ! -d \"$path\" ] || exec tar --hard-dereference -b 512 -C \"$path\" -cf - .\n"
@@ -102,11 +99,12 @@ struct shared {
 struct meter {
     struct narrator narrator;
     struct narrator *below;
-    const struct shared *shared;
+    struct shared *shared;
     const char *title;
     int64_t began;
-    bool told;      /* that a copy is going on */
-    pid_t producer; /* to be ended on Ctrl-C; 0: none */
+    bool told;         /* that a copy is going on */
+    pid_t producer;    /* to be ended on Ctrl-C; 0: none */
+    const int *source; /* the file that is sent as it is; NULL: an archive is */
 };
 
 static void unmap(struct shared **shared)
@@ -134,12 +132,26 @@ static char *describe_rate(const struct meter *meter)
     return xasprintf("%s, %s/s", amount, rate);
 }
 
+/* How far a file is that is sent as it is; on Ctrl-C the rest of it is skipped, with the same effect in the guest. */
+static void follow_source(struct meter *meter)
+{
+    off_t at = lseek(*meter->source, 0, SEEK_CUR);
+    if (cancel_requested()) {
+        (void)lseek(*meter->source, 0, SEEK_END);
+    } else if (at > 0) {
+        __atomic_store_n(&meter->shared->moved, (uint64_t)at, __ATOMIC_RELAXED);
+    }
+}
+
 static void meter_tick(struct narrator *narrator)
 {
     struct meter *meter = (struct meter *)narrator;
     if (cancel_requested() && meter->producer) {
         (void)kill(meter->producer, SIGKILL); /* the guest then sees a stream that ended early, and cleans up */
         meter->producer = 0;
+    }
+    if (meter->source) {
+        follow_source(meter);
     }
     if (!meter->told && clock_now() - meter->began >= QUIET_TIME) {
         meter->told = true;
@@ -339,112 +351,32 @@ static int push_tree(struct context *context, const struct box *box, const struc
     return 0;
 }
 
-/* A short script as the box's user. What it says is the caller's. */
-static int ask(struct context *context, const struct box *box, const char *const *script, struct buffer *said,
-               struct error *err)
-{
-    struct client *client = NULL;
-    CLEANUP(argv_reset) struct argv inner = {0};
-    CLEANUP(argv_reset) struct argv command = {0};
-    CLEANUP(json_freep) json_t *environment = landing_environment(NULL);
-    CLEANUP(courier_reset) struct courier courier = {.shared = share()};
-    argv_push_all(&inner, script);
-    landing_command(box, &inner, &command);
-    struct exec_request request = {
-        .instance = box->name,
-        .command = (const char *const *)command.items,
-        .environment = environment,
-        .directory = "/",
-        .input = -1,
-        .output = -1,
-        .errors = -1,
-        .capture = said,
-        .capture_errors = &courier.errors,
-        .ceiling = SAID_MOST,
-        .budget = BUDGET,
-    };
-    if (context_client(context, &client, err) < 0 || exec_run(client, &request, &courier.status, err) < 0) {
-        return -1;
-    }
-    return courier.status == 0 ? 0 : refused(&courier, err);
-}
-
-/* Where the guest wants a large file: everything of it is the guest's own affair. */
-struct place {
-    struct guestfile_owner owner;
-    char *directory, *name;
-};
-
-static void place_reset(struct place *place)
-{
-    free(place->directory);
-    free(place->name);
-}
-
-static int find_place(struct context *context, const struct box *box, const char *source, const char *destination,
-                      struct place *ret_place, struct error *err)
-{
-    CLEANUP(freep) char *base = transfer_base(source);
-    CLEANUP(buffer_reset) struct buffer said = {0};
-    const char *const script[] = {"sh", "-c", begin_script, "box-cp", destination, "0", base, NULL};
-    if (ask(context, box, script, &said, err) < 0) {
-        return -1;
-    }
-    unsigned user, group;
-    int used = 0;
-    const char *path = said.data;
-    const char *name = path ? memchr(path, '\0', said.length) : NULL;
-    if (!name || sscanf(path, "%u %u%n", &user, &group, &used) != 2 || path[used] != '\n' || path[used + 1] != '/') {
-        return error_set(err, ERR_PROTOCOL, "the box said no place for the file");
-    }
-    ret_place->owner = (struct guestfile_owner){.user = user, .group = group};
-    ret_place->directory = xstrdup(path + used + 1);
-    ret_place->name = xstrdup(name + 1);
-    return 0;
-}
-
-/* The file gets its name, or (`name` is NULL) what is there of it goes. */
-static int finish_place(struct context *context, const struct box *box, const struct place *place, const char *name,
-                        time_t when, struct error *err)
-{
-    CLEANUP(freep) char *time = xasprintf("%lld", (long long)when);
-    const char *const script[] = {"sh", "-c", finish_script, "box-cp", place->directory, name ? name : "", time, NULL};
-    CLEANUP(buffer_reset) struct buffer said = {0};
-    return ask(context, box, script, &said, err);
-}
-
 static int push_file(struct context *context, const struct box *box, const char *source, const char *destination,
                      struct error *err)
 {
     CLEANUP(fd_closep) int fd = open(source, O_RDONLY | O_CLOEXEC);
-    CLEANUP(place_reset) struct place place = {0};
-    struct client *client = NULL;
+    CLEANUP(courier_reset) struct courier courier = {.shared = share()};
+    CLEANUP(freep) char *title = xasprintf("copying to %s", box->name);
+    CLEANUP(freep) char *base = transfer_base(source);
     struct stat status;
     if (fd < 0 || fstat(fd, &status) < 0) {
         return error_set_errno(err, errno, "cannot read %s", source);
     }
-    if (context_client(context, &client, err) < 0 || find_place(context, box, source, destination, &place, err) < 0) {
+    CLEANUP(freep) char *size = xasprintf("%lld", (long long)status.st_size);
+    CLEANUP(freep) char *mode = xasprintf("%04o", (unsigned)status.st_mode & 0755);
+    CLEANUP(freep) char *when = xasprintf("%lld", (long long)status.st_mtime);
+    const char *const script[] = {"sh", "-c", file_script, "box-cp", destination, "0", base, size, mode, when, NULL};
+    courier.meter.title = title;
+    courier.meter.source = &fd;
+    courier.shared->total = (uint64_t)status.st_size;
+    if (carry(context, box, script, fd, -1, &courier, err) < 0 || cancel_check(err) < 0) {
         return -1;
     }
-    CLEANUP(freep) char *data = xasprintf("%s/data", place.directory);
-    place.owner.mode = status.st_mode & 0755;
-    int64_t began = clock_now();
-    narrate_step(context->narrator, "copying to %s", box->name);
-    int result = guestfile_upload(client, box->name, data, fd, status.st_size, &place.owner, context->narrator, err);
-    if (result == 0) {
-        result = finish_place(context, box, &place, place.name, status.st_mtime, err);
+    if (courier.status != 0) {
+        return refused(&courier, err);
     }
-    if (result < 0) {
-        cancel_mask(true);
-        (void)finish_place(context, box, &place, NULL, 0, NULL);
-        cancel_mask(false);
-        return -1;
-    }
-    uint64_t size = (uint64_t)status.st_size;
-    int64_t passed = clock_now() - began;
-    CLEANUP(freep) char *amount = amount_describe(size);
-    CLEANUP(freep) char *rate = amount_describe(size * 1000 / (uint64_t)(passed > 0 ? passed : 1));
-    narrate_done(context->narrator, "%s, %s/s", amount, rate);
+    courier.shared->moved = (uint64_t)status.st_size;
+    conclude(context, &courier);
     return 0;
 }
 
