@@ -17,13 +17,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PHASES "ABCDET"
+#define PHASES "ABCDEMT"
 
 static const struct option_row options[] = {
     {.name = "host", .kind = OPTION_FLAG, .help = "drill this host: boxes are made on it and removed again"},
     {.name = "lab", .kind = OPTION_FLAG, .help = "drill in a lab of its own; this host is not touched"},
     {.name = "yes", .kind = OPTION_FLAG, .help = "do not ask before drilling this host"},
-    {.name = "phase", .kind = OPTION_TEXT, .value = "LETTERS", .help = "only these phases: A B C D E T"},
+    {.name = "phase", .kind = OPTION_TEXT, .value = "LETTERS", .help = "only these phases: A B C D E M T"},
     {.name = "claim", .kind = OPTION_TEXT, .value = "ID,...", .help = "only these claims and their phases' baselines"},
     {.name = "template", .kind = OPTION_TEXT, .value = "TEMPLATE", .help = "of the boxes that are made (blank)"},
     {.name = "container", .kind = OPTION_FLAG, .help = "make containers, also where this host runs VMs"},

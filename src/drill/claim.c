@@ -8,7 +8,7 @@
 #include <string.h>
 
 const struct claim_table *const claim_tables[] = {
-    &semantics_table, &surface_table, &isolation_table, &hardening_table, &doorstep_table, &teardown_table, NULL,
+    &semantics_table, &surface_table, &isolation_table, &hardening_table, &doorstep_table, &migration_table, &teardown_table, NULL,
 };
 
 bool claim_is_listed(const char *list, const char *id)

@@ -13,6 +13,8 @@
 #include "incus/guestfile.h"
 #include "incus/instance.h"
 #include "incus/operation.h"
+#include "stack/names.h"
+#include "stack/table.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -263,6 +265,23 @@ static void leftover_object(struct client *client, const char *kind, const char 
     }
 }
 
+/* Those of the older names: a table carries no mark, but a drill that laid them wrote that down. */
+static int leftover_tables(struct argv *names, struct error *err)
+{
+    CLEANUP(argv_reset) struct argv standing = {0};
+
+    if (!is_noted("table", OLDER_NFT_TABLE) || geteuid() != 0) {
+        return 0;
+    }
+    if (table_nft_stands(OLDER_NFT_TABLE, &standing, err) < 0) {
+        return -1;
+    }
+    if (standing.count > 0) {
+        argv_push(names, "table " OLDER_NFT_TABLE);
+    }
+    return 0;
+}
+
 int crew_leftovers(struct client *client, struct argv *ret_names, struct error *err)
 {
     if (leftover_instances(client, ret_names, err) < 0) {
@@ -271,7 +290,10 @@ int crew_leftovers(struct client *client, struct argv *ret_names, struct error *
     leftover_object(client, "profile", CREW_PROFILE, ret_names);
     leftover_object(client, "network", CREW_NETWORK, ret_names);
     leftover_object(client, "network-acl", CREW_ACL, ret_names);
-    return 0;
+    leftover_object(client, "profile", OLDER_PROFILE, ret_names);
+    leftover_object(client, "network", OLDER_NETWORK, ret_names);
+    leftover_object(client, "network-acl", OLDER_ACL, ret_names);
+    return leftover_tables(ret_names, err);
 }
 
 static int remove_one(struct client *client, const char *item, struct narrator *narrator, struct error *err)
@@ -280,6 +302,9 @@ static int remove_one(struct client *client, const char *item, struct narrator *
 
     if (text_starts_with(item, "instance ")) {
         return remove_instance(client, name, narrator, err);
+    }
+    if (text_equal(item, "table " OLDER_NFT_TABLE)) {
+        return table_nft_remove(OLDER_NFT_TABLE, err);
     }
     CLEANUP(freep) char *path = xasprintf("/1.0/%.*ss/%s", (int)(name - item - 1), item, name);
     return client_request(client, "DELETE", path, NULL, NULL, err);

@@ -7,33 +7,11 @@
 
 #include <string.h>
 
-/* Runs box with the words of a text, facts filled in; false with the trial not judged. */
-static bool call(struct trial *trial, const char *text, struct process_result *ret_result)
-{
-    CLEANUP(freep) char *line = xasprintf("host: %s", text);
-    CLEANUP(freep) char *place = NULL;
-    CLEANUP(argv_reset) struct argv words = {0};
-    CLEANUP(argv_reset) struct argv argv = {0};
-    struct error err = {0};
-
-    if (ground_expand(trial->ground, line, &place, &words, &err) < 0) {
-        trial_not_judged(trial, &err);
-        return false;
-    }
-    argv_push(&argv, trial->ground->program);
-    argv_push_all(&argv, (const char *const *)words.items);
-    if (trial_command(trial, "host", (const char *const *)argv.items, ret_result, &err) < 0) {
-        trial_not_judged(trial, &err);
-        return false;
-    }
-    return true;
-}
-
 static bool succeeds(struct trial *trial, const char *text)
 {
     CLEANUP(process_result_reset) struct process_result result = {0};
 
-    if (!call(trial, text, &result)) {
+    if (!siegecraft_box(trial, text, &result)) {
         return false;
     }
     if (result.status != 0) {
@@ -62,7 +40,7 @@ static void with_door(struct trial *trial, void (*use)(struct trial *trial))
     if (succeeds(trial, "expose {box.name} {inner} {door}")) {
         use(trial);
         CLEANUP(process_result_reset) struct process_result removed = {0};
-        (void)call(trial, "expose {box.name} --remove {inner}", &removed);
+        (void)siegecraft_box(trial, "expose {box.name} --remove {inner}", &removed);
     }
     trial_stop(server);
     (void)trial_finish(trial, "server", server, &heard, NULL);
@@ -149,7 +127,7 @@ static void use_taken(struct trial *trial)
 {
     CLEANUP(process_result_reset) struct process_result result = {0};
 
-    if (!call(trial, "expose {peer.name} 80 {door}", &result)) {
+    if (!siegecraft_box(trial, "expose {peer.name} 80 {door}", &result)) {
         return;
     }
     const char *said = result.errors.data ? result.errors.data : "";
@@ -186,7 +164,7 @@ static void claim_refused(struct trial *trial)
     for (char *port; (port = strsep(&rest, " "));) {
         CLEANUP(process_result_reset) struct process_result result = {0};
         CLEANUP(freep) char *text = xasprintf("expose {box.name} %s", port);
-        if (!call(trial, text, &result)) {
+        if (!siegecraft_box(trial, text, &result)) {
             return;
         }
         if (result.status != 2) {

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "drill/crew.h"
 #include "drill/ground.h"
+#include "drill/legacy.h"
 #include "drill/pool.h"
 #include "drill/record.h"
 #include "drill/teardown.h"
@@ -247,7 +248,7 @@ static int clear_the_ground(struct run *run, struct error *err)
 
 static bool wants_boxes(const struct drill_options *options)
 {
-    return !options->phases || strpbrk(options->phases, "ABCDET");
+    return !options->phases || strpbrk(options->phases, "ABCDEMT");
 }
 
 /* Each fact as a variable: "box.ip" is DRILL_BOX_IP. */
@@ -294,7 +295,9 @@ static int rehearse(struct run *run, struct error *err)
         return -1;
     }
     teardown_remember(run->ground, run->client);
+    CLEANUP(freep) char *older = legacy_name(run->id);
     ground_set(run->ground, "run", run->id);
+    ground_set(run->ground, "older.name", older);
     ground_set(run->ground, "template", template_name);
     if (!ground_fact(run->ground, "vms")) {
         narrate_warn(run->narrator,

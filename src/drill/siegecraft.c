@@ -2,6 +2,8 @@
  * Not for: verdicts. */
 #include "drill/siegecraft.h"
 
+#include "base/memory.h"
+
 #include <sys/random.h>
 
 bool siegecraft_probe(struct trial *trial, const char *role, const char *attack, struct reply *ret_reply)
@@ -68,4 +70,25 @@ int siegecraft_beside_talk(struct trial *trial, const char *role, const char *at
     ret_result->sent = json_number(victim.evidence, "sent", 0);
     ret_result->answered = json_number(victim.evidence, "answered", 0);
     return 0;
+}
+
+bool siegecraft_box(struct trial *trial, const char *text, struct process_result *ret_result)
+{
+    CLEANUP(freep) char *line = xasprintf("host: %s", text);
+    CLEANUP(freep) char *place = NULL;
+    CLEANUP(argv_reset) struct argv words = {0};
+    CLEANUP(argv_reset) struct argv argv = {0};
+    struct error err = {0};
+
+    if (ground_expand(trial->ground, line, &place, &words, &err) < 0) {
+        trial_not_judged(trial, &err);
+        return false;
+    }
+    argv_push(&argv, trial->ground->program);
+    argv_push_all(&argv, (const char *const *)words.items);
+    if (trial_command(trial, "host", (const char *const *)argv.items, ret_result, &err) < 0) {
+        trial_not_judged(trial, &err);
+        return false;
+    }
+    return true;
 }

@@ -10,6 +10,9 @@
 bool siegecraft_probe(struct trial *trial, const char *role, const char *attack, struct reply *ret_reply);
 bool siegecraft_start(struct trial *trial, const char *attack, struct trial_probe **ret_probe);
 
+/* Runs box on this host with the words of a text, facts filled in; false with the trial not judged. */
+bool siegecraft_box(struct trial *trial, const char *text, struct process_result *ret_result);
+
 /* A port that no run before has used: stale conntrack entries fake successes. */
 unsigned siegecraft_port(void);
 

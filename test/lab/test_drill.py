@@ -16,6 +16,7 @@ from pathlib import Path
 import drilling
 import harness
 import held
+import older
 
 LAB = harness.Lab()
 GARBAGE = """cat > /tmp/drill-fake.$$ <<'FAKE'
@@ -140,6 +141,16 @@ class BrokenInstrument(unittest.TestCase):
             self.assertEqual("NOT JUDGED", found[id], drilling.describe(report, id))
         self.assertEqual([], drill_instances())
 
+    def test_somebodys_older_generation(self):
+        self.addCleanup(older.remove, LAB)
+        older.stack(LAB)
+        report = drilling.drill(LAB, "--phase", "M")
+        found = {id: verdict for id, verdict in drilling.verdicts(report).items() if id.startswith("M")}
+        self.assertEqual({"NOT JUDGED"}, set(found.values()), found)
+        self.assertIn("not the drill's", drilling.describe(report, "M01"))
+        self.assertIn("claudenet", str(LAB.query("/1.0/networks")))
+        self.assertIn("claude-dev", str(LAB.query("/1.0/profiles")))
+
     def test_a_box_without_an_address(self):
         report = self.check_nothing_holds('incus exec "$DRILL_BOX_NAME" -- ip address flush dev eth0 </dev/null')
         self.assertIn("baseline", report["said"])
@@ -254,6 +265,10 @@ class Interrupted(unittest.TestCase):
         self.check_killed("D", "phase D", lambda: "drill-net" in LAB.must(["incus", "network", "list", "-f", "csv"]).stdout)
         self.assertNotIn("drill-net", LAB.must(["incus", "network", "list", "-f", "csv"]).stdout)
 
+    def test_killed_in_the_migration(self):
+        self.check_killed("M", "phase M", lambda: "claude-dev" in str(LAB.query("/1.0/profiles")))
+        self.assertNotIn("claude", LAB.must(["sh", "-c", "incus network list -f csv; incus profile list -f csv; nft list tables"]).stdout)
+
     def test_one_at_a_time(self):
         process = self.start_until("C", "minting")
         done = LAB.box("drill", "--host", "--yes", "--phase", "A")
@@ -303,7 +318,7 @@ class Consent(unittest.TestCase):
     def test_the_list_needs_nothing(self):
         done = LAB.box("drill", "--list")
         self.assertEqual(0, done.returncode)
-        self.assertGreaterEqual(len(re.findall(r"^   [ABCDET][0-9]", done.stdout, re.M)), 120)
+        self.assertGreaterEqual(len(re.findall(r"^   [ABCDEMT][0-9]", done.stdout, re.M)), 120)
 
 
 class Prove(unittest.TestCase):
