@@ -32,7 +32,7 @@ const struct command command_teardown_host = {
             "claudebox) goes the same way. Whoever else uses boxnet is named, and stops it.\n"
             "\n"
             "A run that was interrupted is finished by the next one; where nothing is left\n"
-            "it says so. Who was put into the group incus-admin stays in it.\n",
+            "it says so. Whom setup-host put into the group incus-admin is taken out again.\n",
     .options = options,
     .flags = NEEDS_ROOT | CANCELLABLE,
     .run = run,

@@ -1,16 +1,23 @@
 /* The group incus-admin, and the caller's place in it: who called through sudo can use the daemon afterwards.
- * A session that is running does not get a new group; whoever is told so can open another one.
- * Not for making the group: the daemon's package does. */
+ * A session that is running does not get a new group; whoever is told so can open another one. Whom box put there is
+ * noted, for the day the stack is removed. Not for making the group: the daemon's package does. */
+#include "base/buffer.h"
+#include "base/fd.h"
 #include "base/memory.h"
 #include "base/process.h"
 #include "base/text.h"
 #include "stack/names.h"
 #include "stack/table.h"
 
+#include <errno.h>
 #include <grp.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
-#define NAME "group " STACK_GROUP
+#define NAME    "group " STACK_GROUP
+#define NOTE    STACK_DIRECTORY "/members-added" /* one a line */
+#define CEILING (64 * 1024)
 
 /* Who called: sudo says so; root by itself needs no group. */
 static const char *caller(void)
@@ -27,6 +34,36 @@ static bool is_member(const struct group *group, const char *user)
         }
     }
     return false;
+}
+
+/* Those of the note that still are in the group. */
+static int added_members(struct argv *ret_users, struct error *err)
+{
+    CLEANUP(buffer_reset) struct buffer text = {0};
+    CLEANUP(error_reset) struct error failure = {0};
+    if (fd_read_file(NOTE, CEILING, &text, &failure) < 0) {
+        return failure.code == ERR_NOT_FOUND ? 0 : error_move(err, &failure);
+    }
+    const struct group *group = getgrnam(STACK_GROUP);
+    for (char *rest = text.data, *user; group != NULL && (user = strsep(&rest, "\n")) != NULL;) {
+        if (user[0] != '\0' && is_member(group, user) && !argv_contains(ret_users, user)) {
+            argv_push(ret_users, user);
+        }
+    }
+    return 0;
+}
+
+/* Before it is done: a run that is killed in between leaves a name that is no member, which means nothing. */
+static int note_member(const char *user, struct error *err)
+{
+    CLEANUP(argv_reset) struct argv users = {0};
+    if (added_members(&users, err) < 0 || fd_make_directories(STACK_DIRECTORY, 0755, err) < 0) {
+        return -1;
+    }
+    argv_push(&users, user);
+    argv_push(&users, "");
+    CLEANUP(freep) char *text = argv_join(&users, "\n");
+    return fd_write_file(NOTE, text, strlen(text), 0644, err);
 }
 
 static int judge(struct stack *stack, json_t *changes, struct error *err)
@@ -53,7 +90,7 @@ static int converge(struct stack *stack, const json_t *changes, struct narrator 
     }
     const char *const argv[] = {"usermod", "-a", "-G", STACK_GROUP, user, NULL};
     struct process_options options = {.budget = 30000, .narrator = narrator};
-    if (process_check(argv, &options, NULL, err) < 0) {
+    if (note_member(user, err) < 0 || process_check(argv, &options, NULL, err) < 0) {
         return -1;
     }
     narrate_note(narrator,
@@ -63,12 +100,41 @@ static int converge(struct stack *stack, const json_t *changes, struct narrator 
     return 0;
 }
 
-static int remove_member(struct stack *stack, struct narrator *narrator, struct error *err)
+/* Only whom box put there: the others are members for reasons of their own. */
+static int remove_members(struct stack *stack, struct narrator *narrator, struct error *err)
 {
-    /* Who is in the group may be there for other reasons. */
+    CLEANUP(argv_reset) struct argv users = {0};
     (void)stack;
-    (void)narrator;
-    (void)err;
+    if (added_members(&users, err) < 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < users.count; i++) {
+        const char *const argv[] = {"gpasswd", "-d", users.items[i], STACK_GROUP, NULL};
+        struct process_options options = {.budget = 30000, .narrator = narrator};
+        if (process_check(argv, &options, NULL, err) < 0) {
+            return error_wrap(err, "cannot take %s out of the group", users.items[i]);
+        }
+    }
+    if (unlink(NOTE) < 0 && errno != ENOENT) {
+        return error_set_errno(err, errno, "cannot remove %s", NOTE);
+    }
+    (void)rmdir(STACK_DIRECTORY); /* stays where something else of box's lies in it */
+    return 0;
+}
+
+static int stands(struct stack *stack, struct argv *ret_standing, struct error *err)
+{
+    CLEANUP(argv_reset) struct argv users = {0};
+    (void)stack;
+    if (added_members(&users, err) < 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < users.count; i++) {
+        argv_push_format(ret_standing, "%s in the group " STACK_GROUP, users.items[i]);
+    }
+    if (users.count == 0 && access(NOTE, F_OK) == 0) {
+        argv_push(ret_standing, "file " NOTE);
+    }
     return 0;
 }
 
@@ -78,6 +144,7 @@ const struct stack_object item_group = {
     .budget = 30000,
     .judge = judge,
     .converge = converge,
-    .remove = remove_member,
+    .remove = remove_members,
+    .stands = stands,
     .rank = 9,
 };

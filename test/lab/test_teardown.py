@@ -87,6 +87,21 @@ class Identical(unittest.TestCase):
         self.assertIn("nothing of box is on this host", again.stderr)
         self.assertEqual(again.stdout, "")
 
+    def test_only_whom_set_up_put_into_the_group_leaves_it(self):
+        for user in ("ann", "bea"):
+            LAB.must(["useradd", "-M", user])
+            self.addCleanup(LAB.run, ["userdel", user])
+        LAB.must(["usermod", "-a", "-G", "incus-admin", "bea"])
+        self.before = facts()
+        for user in ("ann", "bea"):
+            LAB.must([harness.binary(), "setup-host", "--pool-size", "2GiB"], env={"SUDO_USER": user}, timeout=120)
+        self.assertIn("ann", LAB.must(["getent", "group", "incus-admin"]).stdout)
+        done = LAB.box("teardown-host", "--yes", env={"SUDO_USER": "bea"}, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("absent: ann in the group incus-admin\n", done.stdout)
+        self.assertNotIn("bea", done.stdout)
+        self.assert_as_before()
+
     def test_killed_anywhere_and_run_again(self):
         for delay in (0.05, 0.2, 0.4, 0.6, 0.9, 1.3):
             with self.subTest(delay=delay):
