@@ -103,6 +103,7 @@ class Converge(unittest.TestCase):
         self.assertEqual((box["incomplete"], box["snapshots"]), ("unconverged", []))
         self.assertIn("the shelf is empty", box["reason"])
         self.assertIn("incomplete: unconverged", LAB.box("list").stdout)
+        self.assertIn("box converge conv-a", LAB.box("doctor", timeout=120).stdout)
         self.assertEqual(LAB.box("exec", BOX, "--", "id", "-un").stdout, "dev\n")
         self.assertIn("is incomplete", LAB.box("new", "conv-x", "--from", BOX).stderr)
         self.assertIn("converge.sh failed", self.converge(1))

@@ -3,7 +3,9 @@ bare machine that is called ready. And `box templates check`, which says so befo
 import concurrent.futures
 import json
 import os
+import re
 import tempfile
+import textwrap
 import unittest
 from pathlib import Path
 
@@ -173,6 +175,14 @@ class Check(Templates):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stdout, r"(?m)^CHECK +VERDICT +DETAIL$")
         self.assertEqual(done.stdout.count(" holds "), 7, done.stdout)
+
+    def test_the_one_that_the_docs_make_is_sound(self):
+        text = (harness.ROOT / "docs" / "templates.md").read_text()
+        blocks = [textwrap.dedent(block).encode() for block in re.findall(r"(?ms)^   ```\n(.*?)^   ```$", text)]
+        env, data, script = (next(block for block in blocks if block.startswith(start))
+                             for start in (b"BOX_", b"#cloud-config", b"#!/bin/sh"))
+        place = self.template("web", **{"box.env": env, "user-data.yaml": data, "converge.sh": script})
+        self.assertEqual(set(self.verdicts(place, 0)[0].values()), {"holds"})
 
     def test_each_fault_is_found_in_one_run(self):
         place = self.template("many", **{"user-data.yaml": DATA.replace(b"dev", b"ops") + b"nonsense: 3\n",
