@@ -38,6 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     check_text(template.description);
     check_text(template.image);
+    check_text(template.login);
     if (!tag_valid_user(template.user)) {
         abort();
     }

@@ -20,6 +20,7 @@ DATA = "#cloud-config\nusers:\n  - name: dev\n    shell: /bin/bash\n"
 SCRIPT = r"""#!/bin/sh
 set -eu
 echo "as $(id -un), $#, for $BOX_USER in $BOX_HOME of $BOX_TEMPLATE, $(ls -d /run/cloud-init/result.json), $(cat | wc -c)"
+echo "knows $(env | sed -n 's/=.*//p' | sort | tr '\n' ' ')"
 printf 'bell \a, title \033]0;owned\a, C1 \302\233 end\n'
 echo run >>/root/runs
 mkdir -p /opt/tool && echo "VERSION" >/opt/tool/version
@@ -111,7 +112,11 @@ class Converge(unittest.TestCase):
 
     def test_2_run_again_it_completes_the_box_and_takes_the_mark(self):
         SHOP.write()
-        words = self.converge()
+        words = self.converge(env={"SECRET_TOKEN": "tell nobody", "BOX_TOKEN": "nor this"})
+        known = set(re.search(r"(?m)^  \| knows (.*)$", words).group(1).split())
+        self.assertEqual({name for name in known if name.startswith("BOX_")}, {"BOX_HOME", "BOX_TEMPLATE", "BOX_USER"})
+        self.assertLessEqual(known, {"BOX_HOME", "BOX_TEMPLATE", "BOX_USER", "DEBIAN_FRONTEND", "HOME", "LANG", "LC_ALL", "OLDPWD",
+                                     "PATH", "PWD", "SHLVL", "TERM", "USER", "_", "container"})
         self.assertIn("  | as root, 0, for dev in /home/dev of tool, /run/cloud-init/result.json, 0\n", words)
         self.assertIn("  | all is there\n", words)
         self.assertNotRegex(words, "[\x1b\x07\x9b]")
