@@ -5,6 +5,7 @@
 #include "box/provision.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "doctor/uplink.h"
 #include "incus/daemon.h"
 #include "stack/setup.h"
 
@@ -141,6 +142,22 @@ static int ensure_daemon(struct context *context, bool dry_run, struct error *er
     return provision_install(&provision, context->narrator, err);
 }
 
+/* What no set-up can change: the network that this host is in. */
+static void diagnose(struct context *context, const struct setup_report *report)
+{
+    CLEANUP(finding_reset) struct findings findings = {0};
+    uplink_route(&findings);
+    if (finding_healthy(&findings)) {
+        uplink_resolvers(report->dns, &findings);
+    }
+    for (size_t i = 0; i < findings.count; i++) {
+        const struct finding *finding = &findings.items[i];
+        if (finding->kind == FINDING_BROKEN) {
+            narrate_warn(context->narrator, "%s: %s", finding->text, finding->fix);
+        }
+    }
+}
+
 static int run(struct context *context, struct error *err)
 {
     CLEANUP(setup_report_reset) struct setup_report report = {0};
@@ -157,6 +174,9 @@ static int run(struct context *context, struct error *err)
         return -1;
     }
     report_result(context, &report, options.dry_run);
+    if (!options.dry_run) {
+        diagnose(context, &report);
+    }
     return 0;
 }
 

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "doctor/look.h"
+#include "doctor/uplink.h"
 #include "incus/image.h"
 #include "incus/server.h"
 #include "stack/names.h"
@@ -183,6 +184,7 @@ static void look_images(struct look *look)
 
 void look_host(struct look *look)
 {
+    uplink_route(&look->findings);
     look_claims(look);
     look_space(look);
     look_ids(look);

@@ -89,6 +89,9 @@ static void take_link(const struct nlmsghdr *header, void *context)
         .carrier = (body->ifi_flags & IFF_RUNNING) != 0,
     };
     copy_text(link.name, sizeof(link.name), table[IFLA_IFNAME]);
+    if (table[IFLA_MTU] != NULL) {
+        memcpy(&link.mtu, RTA_DATA(table[IFLA_MTU]), sizeof(link.mtu));
+    }
     if (table[IFLA_MASTER] != NULL) {
         memcpy(&link.master, RTA_DATA(table[IFLA_MASTER]), sizeof(link.master));
     }

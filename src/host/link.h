@@ -10,6 +10,7 @@
 /* Network interfaces, bridges and bridge ports as the kernel has them. */
 struct link {
     int index;
+    uint32_t mtu;
     int master;    /* index of the bridge (or bond) it belongs to, 0: none */
     char name[16]; /* IFNAMSIZ */
     char kind[16]; /* "bridge", "veth", ... or "" */

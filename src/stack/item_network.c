@@ -4,14 +4,19 @@
 #include "base/buffer.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "host/link.h"
 #include "host/procfs.h"
+#include "host/route.h"
 #include "stack/names.h"
 #include "stack/table.h"
 
+#include <linux/rtnetlink.h>
 #include <string.h>
 
-#define NAME "network " STACK_NETWORK
-#define PATH "/1.0/networks/" STACK_NETWORK
+#define NAME      "network " STACK_NETWORK
+#define PATH      "/1.0/networks/" STACK_NETWORK
+#define USUAL_MTU 1500
+#define LEAST_MTU 576 /* RFC 791; a link below it is no uplink */
 
 /* An empty value: the key must be unset. */
 static const struct {
@@ -64,6 +69,56 @@ static void want(json_t *wanted, json_t *why, const char *key, const char *value
     (void)json_object_set_new(why, key, json_string(reason));
 }
 
+static const struct link *find_index(const struct link *links, size_t count, int index)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (links[i].index == index) {
+            return &links[i];
+        }
+    }
+    return NULL;
+}
+
+/* The smallest MTU among the links that a default route of any table leaves by. */
+static int narrowest_uplink(uint32_t *ret_mtu, struct error *err)
+{
+    CLEANUP(freep) struct link *links = NULL;
+    CLEANUP(freep) struct route_entry *entries = NULL;
+    size_t link_count = 0, count = 0;
+    if (link_list(&links, &link_count, err) < 0 || route_entries(&entries, &count, err) < 0) {
+        return -1;
+    }
+    *ret_mtu = USUAL_MTU;
+    for (size_t i = 0; i < count; i++) {
+        const struct link *link = find_index(links, link_count, entries[i].link);
+        bool is_default = entries[i].prefix <= 1 && entries[i].type == RTN_UNICAST; /* or a VPN's half of one */
+        if (is_default && link != NULL && !text_equal(link->name, STACK_NETWORK) && link->mtu >= LEAST_MTU &&
+            link->mtu < *ret_mtu) {
+            *ret_mtu = link->mtu;
+        }
+    }
+    return 0;
+}
+
+/* boxnet is no wider than what leads out: nobody tells a box reliably that its packets are too large. It is never made
+ * wider again: a VPN comes and goes, and each change of the network reaches every box. `live` may be NULL. */
+static int want_mtu(const json_t *live, json_t *wanted, json_t *why, struct error *err)
+{
+    const char *text = json_text(live, "bridge.mtu");
+    uint64_t have = USUAL_MTU;
+    uint32_t narrowest;
+    if (narrowest_uplink(&narrowest, err) < 0) {
+        return -1;
+    }
+    if ((text == NULL || text_parse_number(text, 1, UINT32_MAX, &have)) && have > narrowest) {
+        CLEANUP(freep) char *value = xasprintf("%u", narrowest);
+        want(wanted, why, "bridge.mtu", value,
+             "this host's uplink is that narrow, and larger packets of boxes get lost; a box that runs now takes it at "
+             "its next start");
+    }
+    return 0;
+}
+
 static void make_wanted(const struct stack *stack, json_t *wanted, json_t *why)
 {
     char address[SUBNET_TEXT];
@@ -105,6 +160,9 @@ static int judge(struct stack *stack, json_t *changes, struct error *err)
         return 0;
     }
     make_wanted(stack, wanted, why);
+    if (want_mtu(json_object_get(network, "config"), wanted, why, err) < 0) {
+        return -1;
+    }
     table_compare(changes, NAME, json_object_get(network, "config"), wanted, why);
     return 0;
 }
@@ -122,6 +180,9 @@ static int create(struct stack *stack, const json_t *half, struct error *err)
     CLEANUP(json_freep) json_t *config = json_object();
     CLEANUP(json_freep) json_t *why = json_object();
     make_wanted(stack, config, why);
+    if (want_mtu(NULL, config, why, err) < 0) {
+        return -1;
+    }
     for (size_t i = 0; i < ARRAY_LENGTH(keys); i++) {
         if (keys[i].value[0] == '\0') {
             (void)json_object_del(config, keys[i].key);

@@ -254,7 +254,7 @@ int setup_run(struct client *client, const struct setup_options *options, struct
         return -1;
     }
     subnet_format(stack.subnet, subnet);
-    struct setup_report report = {.changes = steal(&changes), .subnet = xstrdup(subnet)};
+    struct setup_report report = {.changes = steal(&changes), .subnet = xstrdup(subnet), .dns = xstrdup(dns)};
     take_notes(&stack.notes, &report.notes);
     *ret_report = report;
     return 0;
@@ -323,5 +323,6 @@ void setup_report_reset(struct setup_report *report)
     json_decref(report->changes);
     argv_reset(&report->notes);
     free(report->subnet);
+    free(report->dns);
     *report = (struct setup_report){0};
 }

@@ -28,6 +28,7 @@ struct setup_report {
     /* What this host cannot carry, one sentence each (no systemd: no unit at boot). */
     struct argv notes;
     char *subnet; /* "10.88.0.0/24" */
+    char *dns;    /* addresses apart by blanks */
 };
 
 /* Reads every item, and without `dry_run` converges those that differ, object by object, each within its budget. The
