@@ -207,8 +207,8 @@ static char *judge_warnings(const json_t *stages, struct argv *warnings)
 /* Every container's inotify instances count against root's of the host: some fourteen boxes use up the 128 of a stock
  * kernel, and then a guest's network is not configured for a reason that nobody sees. */
 #define STARVED                                                                                                        \
-    "the host's inotify instances are used up by its containers (on the host: sysctl -w "                              \
-    "fs.inotify.max_user_instances=1024)"
+    "the host's inotify instances are used up by its containers (box setup-host there "                                \
+    "raises fs.inotify.max_user_instances)"
 
 bool ready_cloud_applied(const struct ready_report *report, struct argv *warnings, char **ret_reason)
 {

@@ -38,6 +38,8 @@ static const struct recipe_entry trixie_entries[] = {
     {RECIPE_FILE, "etc/machine-id", ""},
     {RECIPE_LINK, "etc/resolv.conf", "../run/systemd/resolve/stub-resolv.conf"},
     {RECIPE_FILE, "etc/default/locale", "LANG=C.UTF-8\n"},
+    /* A user's ping without privilege. systemd's own file asks for more groups than a container has, and gets none. */
+    {RECIPE_FILE, "etc/sysctl.d/60-box.conf", "net.ipv4.ping_group_range = 0 65534\n"},
     /* Otherwise it listens on every address, and asks everybody on the link for names. */
     {RECIPE_FILE, "etc/systemd/resolved.conf.d/10-box.conf",
      "[Resolve]\n"

@@ -42,7 +42,7 @@ int sysctl_read(const char *path, char **ret_value, struct error *err)
 int sysctl_write(const char *path, const char *value, struct error *err)
 {
     CLEANUP(fd_closep) int fd = -1;
-    if (open_parameter(path, O_WRONLY, &fd, err) < 0) {
+    if (open_parameter(path, O_WRONLY | O_TRUNC, &fd, err) < 0) {
         return -1;
     }
     if (write(fd, value, strlen(value)) < 0) {

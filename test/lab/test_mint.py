@@ -80,6 +80,7 @@ class Minting(Templates):
         self.assertEqual(LAB.box("exec", "mint-a", "--", "id", "-un").stdout, "dev\n")
         self.assertEqual(LAB.box("exec", "mint-a", "--", "sudo", "-n", "id", "-un").stdout, "root\n")
         self.assertEqual(LAB.box("exec", "mint-a", "--", "tmux", "-V").returncode, 0)
+        self.assertEqual(LAB.box("exec", "mint-a", "--", "ping", "-c", "1", "-W", "2", "127.0.0.1").returncode, 0)
         web = next(host["address"] for host in LAB.world()["addresses"] if host["kind"] == "public")
         got = LAB.box("exec", "mint-a", "--", "curl", "-sS", "-m", "5", f"http://{web}/")
         self.assertEqual(got.returncode, 0, got.stderr)

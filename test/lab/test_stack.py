@@ -52,7 +52,7 @@ def bare():
     LAB.run(["incus", "storage", "delete", "default"])
     LAB.run(["nft", "flush", "ruleset"])
     LAB.run(["ip", "link", "delete", "boxnet"])
-    LAB.must(["sysctl", "-qw", "net.ipv4.ip_forward=0"])
+    LAB.must(["sysctl", "-qw", "net.ipv4.ip_forward=0", "fs.inotify.max_user_instances=128"])
 
 
 def facts():
@@ -87,7 +87,7 @@ class FromNothing(unittest.TestCase):
 
     def test_dry_run_changes_nothing(self):
         wanted = {name for name, _ in dry_run()}
-        self.assertEqual(wanted, {"watcher", "nft tables box", "forwarding", "pool default", "ACL box-isolate", "network boxnet",
+        self.assertEqual(wanted, {"watcher", "nft tables box", "forwarding", "inotify instances", "pool default", "ACL box-isolate", "network boxnet",
                                   "profile box-net"})
         self.assertIsNone(LAB.query("/1.0/networks/boxnet") if LAB.run(
             ["incus", "network", "show", "boxnet"]).returncode == 0 else None)
@@ -246,6 +246,10 @@ DAMAGES = [
     ("forwarding off", [["sysctl", "-qw", "net.ipv4.ip_forward=0"]], [("forwarding", "ip_forward")]),
     ("forwarding off for boxes", [["sysctl", "-qw", "net.ipv4.conf.boxnet.forwarding=0"]],
      [("forwarding", "forwarding of boxnet")]),
+    ("few inotify instances", [["sysctl", "-qw", "fs.inotify.max_user_instances=128"]],
+     [("inotify instances", "max_user_instances")]),
+    ("inotify instances until the next boot", [["rm", "/etc/sysctl.d/60-box.conf"]],
+     [("inotify instances", "/etc/sysctl.d/60-box.conf")]),
     ("another firewall drops", nft("add table ip filter; add chain ip filter FORWARD "
                                    "{ type filter hook forward priority 0; policy drop; }"),
      [("other firewalls", "chain FORWARD of ip filter")]),

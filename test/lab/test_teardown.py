@@ -22,7 +22,7 @@ ip rule
 nft list ruleset
 getent group
 getent passwd
-sysctl -a 2>/dev/null | grep -E '^(net|fs|kernel)[.]' | grep -vE 'neigh|_count|random|timestamp|fastopen_key|pty.nr|ns_last_pid|inode|dentry|file-nr|seed|quota|hostname'
+sysctl -a 2>/dev/null | grep -E '^(net|fs|kernel)[.]' | grep -vE 'neigh|_count|random|timestamp|fastopen_key|pty.nr|ns_last_pid|inode|dentry|file-nr|seed|quota|hostname|aio-nr'
 find /etc /run /var/lib/box -xdev 2>/dev/null | grep -vE '^/run/(incus|box-lab|lxc)' | sort
 find /var/lib/incus/networks /var/lib/incus/disks /var/lib/incus/storage-pools -mindepth 1 -maxdepth 1 2>/dev/null
 """
