@@ -41,9 +41,10 @@ static int judge(struct stack *stack, json_t *changes, struct error *err)
     /* Inside somebody's container not even root may: then it is that host's to raise. */
     if (!enough && geteuid() == 0 && access("/proc/sys/" PARAMETER, W_OK) < 0) {
         CLEANUP(freep)
-        char *note = xasprintf("fs.inotify.max_user_instances is %s and cannot be raised from here: about %llu boxes can "
-                               "run at once",
-                               live, (unsigned long long)(count / PER_BOX));
+        char *note =
+            xasprintf("fs.inotify.max_user_instances is %s and cannot be raised from here: about %llu boxes can "
+                      "run at once",
+                      live, (unsigned long long)(count / PER_BOX));
         argv_push(&stack->notes, note);
     } else if (!enough) {
         table_change(changes, NAME, "max_user_instances", live, WANTED_S,
