@@ -15,8 +15,8 @@ struct outlet outlet_make(int fd, struct buffer *capture, size_t ceiling)
     struct stat status;
     if (fd >= 0 && fstat(fd, &status) == 0) {
         outlet.is_socket = S_ISSOCK(status.st_mode);
-        /* A pipe that poll() calls writable has room for PIPE_BUF bytes (pipe(7)), and a terminal for little more. A file
-         * takes what it gets, and so does a device that is no terminal: /dev/null above all. */
+        /* A pipe that poll() calls writable has room for PIPE_BUF bytes (pipe(7)), and a terminal for little more. A
+         * file takes what it gets, and so does a device that is no terminal: /dev/null above all. */
         bool takes_all = S_ISREG(status.st_mode) || (S_ISCHR(status.st_mode) && !isatty(fd));
         outlet.step = takes_all || outlet.is_socket ? (size_t)1 << 20 : PIPE_BUF;
     }
