@@ -10,6 +10,7 @@
 #include "box/remove.h"
 #include "box/tag.h"
 #include "drill/pool.h"
+#include "drill/restricted.h"
 #include "incus/guestfile.h"
 #include "incus/instance.h"
 #include "incus/operation.h"
@@ -293,6 +294,7 @@ int crew_leftovers(struct client *client, struct argv *ret_names, struct error *
     leftover_object(client, "profile", OLDER_PROFILE, ret_names);
     leftover_object(client, "network", OLDER_NETWORK, ret_names);
     leftover_object(client, "network-acl", OLDER_ACL, ret_names);
+    leftover_object(client, "project", RESTRICTED_PROJECT, ret_names);
     return leftover_tables(ret_names, err);
 }
 
@@ -302,6 +304,9 @@ static int remove_one(struct client *client, const char *item, struct narrator *
 
     if (text_starts_with(item, "instance ")) {
         return remove_instance(client, name, narrator, err);
+    }
+    if (text_starts_with(item, "project ")) {
+        return restricted_remove(client, err);
     }
     if (text_equal(item, "table " OLDER_NFT_TABLE)) {
         return table_nft_remove(OLDER_NFT_TABLE, err);

@@ -389,9 +389,3 @@ void havoc_flows(struct trial *trial)
                   (long long)answered, (long long)could);
     }
 }
-
-void havoc_restricted(struct trial *trial)
-{
-    trial_say(trial, VERDICT_NOT_JUDGED,
-              "this needs a restricted user's project, which the drill does not make on somebody's host");
-}

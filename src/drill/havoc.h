@@ -12,6 +12,5 @@ void havoc_starve(struct trial *trial);
 void havoc_ipv6(struct trial *trial);
 void havoc_watcher(struct trial *trial);
 void havoc_flows(struct trial *trial);
-void havoc_restricted(struct trial *trial);
 
 #endif

@@ -333,7 +333,7 @@ static const struct claim claims[] = {
     {"C146", "One box holds at most 2,000 flows", NULL, "ct count", .run = siege_claim, .argument = "flows",
      .flags = ALONE, .budget = 25000},
     {"C147", "A restricted user's box is behind the same walls", NULL, "the armed set", .run = siege_claim,
-     .argument = "restricted"},
+     .argument = "restricted", .flags = ALONE, .budget = 90000},
     {"C148", "Docker in a box runs a container with a network, behind the box's walls", NULL, "the box's own port",
      .run = nested_claim, .budget = 240000},
 };

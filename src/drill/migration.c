@@ -406,6 +406,11 @@ static void claim_restored(struct trial *trial)
     }
 }
 
+/* What has to be so before the rest says anything: each in its turn, for the move ends what comes before it. */
+#define FIRST(id, text, function, ...)                                                                                 \
+    {                                                                                                                  \
+        id, text, .run = function, .flags = CLAIM_FIRST | CLAIM_ALONE, __VA_ARGS__                                     \
+    }
 #define ROW(id, text, function, ...)                                                                                   \
     {                                                                                                                  \
         id, text, .run = function, .flags = CLAIM_ALONE, __VA_ARGS__                                                   \
@@ -415,14 +420,14 @@ static void claim_restored(struct trial *trial)
 static const struct claim claims[] = {
     {"M01", "A box of the older generation runs on that generation's network", .run = claim_lay, .budget = 180000,
      .flags = CLAIM_FIRST | CLAIM_ALONE},
-    ROW("M02", "It is a box, with that generation's user, and called off the contract", claim_known),
-    ROW("M03", "It does not start as if it were a box on boxnet", claim_refused,
-        .argument = "1|migrate-host --box|start {older.name}"),
-    ROW("M04", "What runs in it is not interrupted unasked", claim_refused,
-        .argument = "2|--yes|migrate-host --box {older.name}"),
-    ROW("M05", "The older stack is not retired while a box is on it", claim_refused,
-        .argument = "1|{older.name}|migrate-host --yes --retire-legacy"),
-    ROW("M06", "It moves, and no longer reaches this host as it did", claim_move, .budget = 120000),
+    FIRST("M02", "It is a box, with that generation's user, and called off the contract", claim_known),
+    FIRST("M03", "It does not start as if it were a box on boxnet", claim_refused,
+          .argument = "1|migrate-host --box|start {older.name}"),
+    FIRST("M04", "What runs in it is not interrupted unasked", claim_refused,
+          .argument = "2|--yes|migrate-host --box {older.name}"),
+    FIRST("M05", "The older stack is not retired while a box is on it", claim_refused,
+          .argument = "1|{older.name}|migrate-host --yes --retire-legacy"),
+    FIRST("M06", "It moves, and no longer reaches this host as it did", claim_move, .budget = 120000),
     ROW("M07", "Its tag is what it was", claim_kept, .argument = TAG_OLDER),
     ROW("M08", "Its identity is what it was: uuid, MAC, image", claim_kept,
         .argument = "volatile.uuid volatile." STACK_NIC ".hwaddr volatile.base_image"),

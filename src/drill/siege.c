@@ -7,6 +7,7 @@
 #include "base/process.h"
 #include "base/text.h"
 #include "drill/havoc.h"
+#include "drill/restricted.h"
 #include "drill/siegecraft.h"
 
 #include <string.h>
@@ -349,7 +350,7 @@ void siege_claim(struct trial *trial)
         {"v6-advertise", havoc_ipv6},
         {"watcher", havoc_watcher},
         {"flows", havoc_flows},
-        {"restricted", havoc_restricted},
+        {"restricted", restricted_claim},
     };
 
     if (text_starts_with(trial->claim->argument, "chaos ")) {
