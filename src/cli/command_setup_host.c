@@ -95,7 +95,8 @@ static void print_json(struct context *context, const struct setup_report *repor
     for (size_t i = 0; i < report->notes.count; i++) {
         (void)json_array_append_new(notes, json_string(report->notes.items[i]));
     }
-    CLEANUP(json_freep) json_t *value = json_pack("{s:s, s:O, s:o}", "subnet", report->subnet, "changes", report->changes, "notes", notes);
+    CLEANUP(json_freep)
+    json_t *value = json_pack("{s:s, s:O, s:o}", "subnet", report->subnet, "changes", report->changes, "notes", notes);
     context_print_json(context, value);
 }
 

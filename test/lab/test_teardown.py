@@ -2,13 +2,11 @@
 stack of the older generation, and without having touched what is somebody else's.
 """
 
-import json
 import os
-import signal
-import time
 import unittest
 
 import harness
+import killing
 import older
 import tinybox
 
@@ -103,31 +101,42 @@ class Identical(unittest.TestCase):
         self.assert_as_before()
 
     def test_killed_anywhere_and_run_again(self):
-        for delay in (0.05, 0.2, 0.4, 0.6, 0.9, 1.3):
-            with self.subTest(delay=delay):
-                setup()
-                BOXES.prepare()
-                BOXES.launch("a")
-                clear_images()
-                process = LAB.popen([harness.binary(), "teardown-host", "--yes"], start_new_session=True, stdout=-3, stderr=-3)
-                time.sleep(delay)
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-                done = LAB.box("teardown-host", "--yes", timeout=120)
+        self.killed_and_run_again("teardown-host", "--yes", stride=5)
+
+    def test_wipe_killed_anywhere_and_run_again(self):
+        self.killed_and_run_again("wipe", "--yes", "--purge-storage", stride=8)
+
+    def killed_and_run_again(self, *command, stride):
+        def prepare():
+            setup()
+            BOXES.prepare()
+            BOXES.launch("a")
+            clear_images()
+
+        killed = []
+        for line in killing.each_line(LAB, [harness.binary(), *command], prepare, stride):
+            with self.subTest(line=line):
+                killed.append(line)
+                done = LAB.box(*command, timeout=120)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assert_as_before()
+        self.assertGreater(len(killed), 1)
+        self.assert_as_before()
+        print("%s killed at %d places" % (command[0], len(killed)))
 
     def test_killed_setup_is_taken_down_too(self):
-        for delay in (0.1, 0.4, 0.8):
-            with self.subTest(delay=delay):
-                process = LAB.popen([harness.binary(), "setup-host", "--pool-size", "2GiB"], start_new_session=True,
-                                    stdout=-3, stderr=-3)
-                time.sleep(delay)
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-                done = LAB.box("teardown-host", "--yes", timeout=120)
-                self.assertEqual(done.returncode, 0, done.stderr)
+        def teardown():
+            done = LAB.box("teardown-host", "--yes", timeout=120)
+            self.assertEqual(done.returncode, 0, done.stderr)
+
+        killed = []
+        for line in killing.each_line(LAB, [harness.binary(), "setup-host", "--pool-size", "2GiB"], teardown, stride=5):
+            with self.subTest(line=line):
+                killed.append(line)
+                teardown()
                 self.assert_as_before()
+        teardown()
+        self.assertGreater(len(killed), 1)
 
     def test_the_older_generation_goes_too(self):
         older.stack(LAB)
