@@ -14,12 +14,14 @@
 #define NAME    "other firewalls"
 #define COMMENT "comment \"box\""
 
-/* What a hook must let through for boxes. */
+/* What a hook must let through for boxes. In words that iptables can read back: with a rule that it cannot (ct state
+ * among them), it calls the chain incompatible, and whoever uses it on that chain fails. Towards boxes all is let
+ * through, for the walls drop what is no answer. */
 static const struct {
     const char *hook, *match;
 } passes[] = {
     {"forward", "iifname \"" STACK_NETWORK "\" accept"},
-    {"forward", "oifname \"" STACK_NETWORK "\" ct state established,related accept"},
+    {"forward", "oifname \"" STACK_NETWORK "\" accept"},
     {"input", "iifname \"" STACK_NETWORK "\" udp dport 53 accept"},
     {"input", "iifname \"" STACK_NETWORK "\" tcp dport 53 accept"},
     {"input", "iifname \"" STACK_NETWORK "\" udp dport 67 accept"},
@@ -85,10 +87,35 @@ static int list_chains(struct nft *nft, struct chain **ret_chains, size_t *ret_c
     return 0;
 }
 
+/* A rule's line without what does not change its meaning: counter, comment and the blanks that iptables leaves where it
+ * has put a rule back. The caller frees. */
+static char *essence(char *line)
+{
+    CLEANUP(argv_reset) struct argv words = {0};
+    for (char *word; (word = strsep(&line, " \t")) != NULL;) {
+        if (text_equal(word, "comment")) {
+            break; /* it is the last */
+        }
+        if (text_equal(word, "packets") || text_equal(word, "bytes")) {
+            (void)strsep(&line, " \t");
+        } else if (word[0] != '\0' && !text_equal(word, "counter")) {
+            argv_push(&words, word);
+        }
+    }
+    return argv_join(&words, " ");
+}
+
 /* True where the table's text lets the match through, by a rule of ours or of somebody else's. */
 static bool lets_through(const char *listing, const char *match)
 {
-    return listing != NULL && strstr(listing, match) != NULL;
+    CLEANUP(freep) char *copy = xstrdup(listing != NULL ? listing : "");
+    for (char *rest = copy, *line; (line = strsep(&rest, "\n")) != NULL;) {
+        CLEANUP(freep) char *rule = strstr(line, STACK_NETWORK) != NULL ? essence(line) : NULL;
+        if (text_equal(rule, match)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Each pass that the chain lacks; the text of its table is read once. */
@@ -165,7 +192,24 @@ static int converge(struct stack *stack, const json_t *changes, struct narrator 
     return text.length == 0 ? 0 : nft_apply(nft, text.data, err);
 }
 
-/* Every rule with our comment and our interface, in whichever table: "FAMILY TABLE CHAIN handle N". */
+/* One that lets boxnet through under our comment. iptables, where it put the rule back from a file, keeps the comment
+ * where nobody else can read it: that there is one has to do. */
+static bool is_ours(const json_t *rule)
+{
+    size_t i;
+    const json_t *part;
+    bool comment = text_equal(json_text(rule, "comment"), "box"), boxnet = false, accept = false;
+    json_array_foreach(json_object_get(rule, "expr"), i, part)
+    {
+        const json_t *match = json_object_get(part, "match");
+        comment |= text_equal(json_text(json_object_get(part, "xt"), "name"), "comment");
+        boxnet |= text_equal(json_text(match, "right"), STACK_NETWORK);
+        accept |= json_object_get(part, "accept") != NULL;
+    }
+    return comment && boxnet && accept;
+}
+
+/* Every rule of ours, in whichever table: "FAMILY TABLE CHAIN handle N". */
 static int our_rules(struct nft *nft, struct argv *ret_rules, struct error *err)
 {
     static const char *const families[] = {"ip", "inet"};
@@ -187,8 +231,7 @@ static int our_rules(struct nft *nft, struct argv *ret_rules, struct error *err)
             json_array_foreach(listing, i, entry)
             {
                 const json_t *rule = json_object_get(entry, "rule");
-                CLEANUP(freep) char *words = rule != NULL ? json_write(rule, 0) : NULL;
-                if (text_equal(json_text(rule, "comment"), "box") && strstr(words, "\"" STACK_NETWORK "\"") != NULL) {
+                if (is_ours(rule)) {
                     argv_push_format(ret_rules, "%s %s %s handle %lld", family, table, json_text(rule, "chain"),
                                      (long long)json_number(rule, "handle", 0));
                 }

@@ -14,8 +14,8 @@
 #include <string.h>
 
 const struct stack_object *const table_objects[] = {
-    &item_group, &item_watcher, &item_walls,   &item_forwarding, &item_inotify, &item_pool,       &item_acl,
-    &item_network, &item_profile, &item_service, &item_kernel,     &item_neighbours,
+    &item_group,   &item_watcher, &item_walls,   &item_forwarding, &item_inotify,   &item_pool,       &item_acl,
+    &item_network, &item_profile, &item_service, &item_kernel,     &item_firewalld, &item_neighbours,
 };
 const size_t table_object_count = ARRAY_LENGTH(table_objects);
 

@@ -109,6 +109,7 @@ extern const struct stack_object item_walls;
 extern const struct stack_object item_forwarding;
 extern const struct stack_object item_inotify;
 extern const struct stack_object item_neighbours;
+extern const struct stack_object item_firewalld;
 extern const struct stack_object item_pool;
 extern const struct stack_object item_acl;
 extern const struct stack_object item_network;
