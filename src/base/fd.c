@@ -4,11 +4,14 @@
 
 #include "base/memory.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define TEMPORARY_SUFFIX ".XXXXXX" /* of mkostemp() */
 
 void fd_closep(int *fd)
 {
@@ -103,7 +106,7 @@ static int sync_directory(const char *path)
 
 int fd_write_file(const char *path, const void *data, size_t length, mode_t mode, struct error *err)
 {
-    CLEANUP(freep) char *temporary = xasprintf("%s.XXXXXX", path);
+    CLEANUP(freep) char *temporary = xasprintf("%s" TEMPORARY_SUFFIX, path);
     CLEANUP(fd_closep) int fd = mkostemp(temporary, O_CLOEXEC);
     if (fd < 0) {
         return error_set_errno(err, errno, "creating %s", temporary);
@@ -119,6 +122,30 @@ int fd_write_file(const char *path, const void *data, size_t length, mode_t mode
     }
     (void)sync_directory(path);
     return 0;
+}
+
+int fd_remove_file(const char *path, struct error *err)
+{
+    CLEANUP(freep) char *directory = xstrdup(path);
+    char *slash = strrchr(directory, '/');
+    const char *name = slash ? slash + 1 : directory;
+    size_t length = strlen(name);
+    DIR *stream = NULL;
+    if (slash) {
+        *slash = '\0';
+    }
+    const char *parent = !slash ? "." : slash == directory ? "/" : directory;
+    int result = unlink(path) < 0 && errno != ENOENT ? error_set_errno(err, errno, "cannot remove %s", path) : 0;
+    if (result == 0 && (stream = opendir(parent))) {
+        for (const struct dirent *entry; (entry = readdir(stream));) {
+            if (strncmp(entry->d_name, name, length) == 0 && entry->d_name[length] == '.' &&
+                strlen(entry->d_name) == length + strlen(TEMPORARY_SUFFIX)) {
+                (void)unlinkat(dirfd(stream), entry->d_name, 0);
+            }
+        }
+        closedir(stream);
+    }
+    return result;
 }
 
 int fd_make_directories(const char *path, mode_t mode, struct error *err)

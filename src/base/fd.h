@@ -25,6 +25,9 @@ int fd_read_file(const char *path, size_t ceiling, struct buffer *buffer, struct
 /* Writes a file through a temporary name in the same directory, fsync and rename: the final name is never half. */
 int fd_write_file(const char *path, const void *data, size_t length, mode_t mode, struct error *err);
 
+/* Removes a file, and what fd_write_file() left beside it where it was killed. One that is not there is success. */
+int fd_remove_file(const char *path, struct error *err);
+
 /* mkdir -p with `mode` for what is made. */
 int fd_make_directories(const char *path, mode_t mode, struct error *err);
 

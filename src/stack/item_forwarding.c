@@ -9,7 +9,6 @@
 #include "stack/names.h"
 #include "stack/table.h"
 
-#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -73,16 +72,14 @@ static bool others_forward(void)
 static int restore(struct stack *stack, struct narrator *narrator, struct error *err)
 {
     (void)stack;
-    if (access(NOTE, F_OK) < 0) {
-        return 0;
-    }
-    if (others_forward()) {
+    bool was_off = access(NOTE, F_OK) == 0;
+    if (was_off && others_forward()) {
         narrate_note(narrator, "forwarding was off before box setup-host and stays on: another bridge is there");
-    } else if (sysctl_write(parameters[0].path, "0", err) < 0) {
+    } else if (was_off && sysctl_write(parameters[0].path, "0", err) < 0) {
         return -1;
     }
-    if (unlink(NOTE) < 0 && errno != ENOENT) {
-        return error_set_errno(err, errno, "cannot remove %s", NOTE);
+    if (fd_remove_file(NOTE, err) < 0) {
+        return -1;
     }
     (void)rmdir(STACK_DIRECTORY); /* stays where something else of box's lies in it */
     return 0;

@@ -9,7 +9,6 @@
 #include "stack/names.h"
 #include "stack/table.h"
 
-#include <errno.h>
 #include <grp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,8 +114,8 @@ static int remove_members(struct stack *stack, struct narrator *narrator, struct
             return error_wrap(err, "cannot take %s out of the group", users.items[i]);
         }
     }
-    if (unlink(NOTE) < 0 && errno != ENOENT) {
-        return error_set_errno(err, errno, "cannot remove %s", NOTE);
+    if (fd_remove_file(NOTE, err) < 0) {
+        return -1;
     }
     (void)rmdir(STACK_DIRECTORY); /* stays where something else of box's lies in it */
     return 0;

@@ -9,7 +9,6 @@
 #include "stack/names.h"
 #include "stack/table.h"
 
-#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -97,11 +96,8 @@ static int remove_limit(struct stack *stack, struct narrator *narrator, struct e
     if (restore_value(err) < 0) {
         return -1;
     }
-    static const char *const files[] = {NOTE, FILE_PATH};
-    for (size_t i = 0; i < ARRAY_LENGTH(files); i++) {
-        if (unlink(files[i]) < 0 && errno != ENOENT) {
-            return error_set_errno(err, errno, "cannot remove %s", files[i]);
-        }
+    if (fd_remove_file(NOTE, err) < 0 || fd_remove_file(FILE_PATH, err) < 0) {
+        return -1;
     }
     (void)rmdir(STACK_DIRECTORY); /* stays where something else of box's lies in it */
     return 0;

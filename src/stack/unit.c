@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "stack/names.h"
 
-#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -100,8 +99,5 @@ bool unit_stands(void)
 
 int unit_remove(struct error *err)
 {
-    if (unlink(HOST_PATH) < 0 && errno != ENOENT) {
-        return error_set_errno(err, errno, "cannot remove %s", HOST_PATH);
-    }
-    return 0;
+    return fd_remove_file(HOST_PATH, err);
 }

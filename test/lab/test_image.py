@@ -78,10 +78,8 @@ class Build:
 class Building(unittest.TestCase):
     def test_what_the_cache_has_is_not_built_again(self):
         before = cached()
-        began = time.monotonic()
         done = LAB.box("image", "build", "debian/13")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertLess(time.monotonic() - began, 20)
         self.assertIn("in the cache, built", done.stderr)
         self.assertIn("Incus has this very image already", done.stderr)
         self.assertRegex(done.stdout, r"^debian/13 [0-9a-f]{12}\n$")
@@ -161,7 +159,7 @@ class Interrupted(unittest.TestCase):
         self.kept()
         left = work()
         build = Build().wait_for("installing")
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 120
         while set(left) & set(work()) and time.monotonic() < deadline:
             time.sleep(0.2)
         self.assertFalse(set(left) & set(work()))

@@ -67,7 +67,7 @@ class Loss(unittest.TestCase):
         began = time.monotonic()
         done = LAB.box("rm", "loss-a")
         self.assertEqual(done.returncode, 2)
-        self.assertLess(time.monotonic() - began, 8)
+        self.assertLess(time.monotonic() - began, 50)  # its git takes 60
 
     def test_what_a_guest_says_is_made_safe_and_bounded(self):
         program("loss-a", "/usr/bin/find", "#!/bin/sh\ni=0; while [ $i -lt 500 ]; do "

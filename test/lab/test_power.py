@@ -113,7 +113,7 @@ class Down(unittest.TestCase):
         done = LAB.box("down", "--grace", "2", "power-a")
         self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
         self.assertGreaterEqual(time.monotonic() - began, 2)
-        self.assertLess(time.monotonic() - began, 15)
+        self.assertLess(time.monotonic() - began, 28)
         self.assertIn("(it has 2 s)", done.stderr)
         self.assertIn("forcing the box power-a down", done.stderr)
         self.assertEqual(status("power-a"), "Stopped")
@@ -126,7 +126,7 @@ class Down(unittest.TestCase):
         self.assertIn(b"(it has 30 s)", process.stderr.readline())
         for _ in range(2):
             self.assertIn(b"still", process.stderr.readline())
-        self.assertLess(time.monotonic() - began, 13)
+        self.assertLess(time.monotonic() - began, 28)
         process.send_signal(signal.SIGINT)
         words = process.stderr.read()
         process.stderr.close()

@@ -52,6 +52,24 @@ static void refuses_more_than_the_ceiling(void **state)
     assert_int_equal(err.code, ERR_SYSTEM);
 }
 
+static void removes_a_file_and_what_a_killed_write_left(void **state)
+{
+    static const char *const names[] = {"file", "file.AbC123", "file.conf", "other.AbC123"};
+    CLEANUP(error_reset) struct error err = {0};
+    CLEANUP(freep) char *path = xasprintf("%s/file", (char *)*state);
+    assert_int_equal(fd_remove_file(path, &err), 0);
+    for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
+        CLEANUP(freep) char *one = xasprintf("%s/%s", (char *)*state, names[i]);
+        assert_int_equal(fd_write_file(one, "a", 1, 0600, &err), 0);
+    }
+    assert_int_equal(fd_remove_file(path, &err), 0);
+    for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
+        CLEANUP(freep) char *one = xasprintf("%s/%s", (char *)*state, names[i]);
+        assert_int_equal(access(one, F_OK), i < 2 ? -1 : 0);
+        (void)unlink(one);
+    }
+}
+
 static void tells_absent_from_unfit(void **state)
 {
     CLEANUP(error_reset) struct error err = {0};
@@ -91,6 +109,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(writes_and_reads_back_with_its_mode, make_directory, remove_directory),
         cmocka_unit_test_setup_teardown(refuses_more_than_the_ceiling, make_directory, remove_directory),
+        cmocka_unit_test_setup_teardown(removes_a_file_and_what_a_killed_write_left, make_directory, remove_directory),
         cmocka_unit_test_setup_teardown(tells_absent_from_unfit, make_directory, remove_directory),
         cmocka_unit_test_setup_teardown(makes_directories_twice, make_directory, remove_directory),
         cmocka_unit_test(closing_twice_is_fine),
