@@ -17,16 +17,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define DESCRIPTION_CEILING 200
-#define LOGIN_CEILING       200
-#define IMAGE_BYTES         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/-"
+#define VALUE_CEILING 200 /* bytes of a value: listings and errors show them whole */
+#define IMAGE_BYTES   "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/-"
 
 /* A value of each kind is checked and stored by one function. */
 static int set_description(struct template *template, const char *value, struct error *err)
 {
-    if (strlen(value) > DESCRIPTION_CEILING) {
-        return error_set(err, ERR_USAGE, "BOX_DESCRIPTION: at most %d bytes", DESCRIPTION_CEILING);
-    }
+    (void)err;
     template->description = xstrdup(value);
     return 0;
 }
@@ -36,8 +33,8 @@ static int set_login(struct template *template, const char *value, struct error 
 {
     CLEANUP(freep) char *clean = text_sanitise(value, strlen(value));
 
-    if (strlen(value) > LOGIN_CEILING || !text_equal(clean, value)) {
-        return error_set(err, ERR_USAGE, "BOX_LOGIN: at most %d bytes that can be shown", LOGIN_CEILING);
+    if (!text_equal(clean, value)) {
+        return error_set(err, ERR_USAGE, "BOX_LOGIN: it has characters that cannot be shown");
     }
     template->login = xstrdup(value);
     return 0;
@@ -45,9 +42,7 @@ static int set_login(struct template *template, const char *value, struct error 
 
 static int set_image(struct template *template, const char *value, struct error *err)
 {
-    size_t length = strlen(value);
-
-    if (length == 0 || length > 200 || strspn(value, IMAGE_BYTES) != length) {
+    if (text_is_empty(value) || value[strspn(value, IMAGE_BYTES)] != '\0') {
         return error_set(err, ERR_USAGE, "BOX_IMAGE: '%s' is not an image's name, such as debian/13", value);
     }
     template->image = xstrdup(value);
@@ -163,6 +158,9 @@ static int take_pair(void *context, const char *key, const char *value, struct e
                 return error_set(err, ERR_USAGE, "%s is there twice", key);
             }
             parsing->seen[i] = true;
+            if (strlen(value) > VALUE_CEILING) {
+                return error_set(err, ERR_USAGE, "%s: at most %d bytes", key, VALUE_CEILING);
+            }
             return keys[i].set(parsing->template, value, err);
         }
     }
