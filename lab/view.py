@@ -6,12 +6,14 @@ Usage: view.py NAME READY_FD, inside fresh mount, UTS, IPC, cgroup and PID names
 import os
 import signal
 import socket
+import stat
 import sys
 
 import plan
 from spaces import BASE, SHARED_CACHE, TREE, Lab, detach, mount
 
-MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND, MS_REC, MS_PRIVATE = 2, 4, 8, 0x1000, 0x4000, 1 << 18
+MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND, MS_REC, MS_PRIVATE, MS_MOVE = 2, 4, 8, 0x1000, 0x4000, 1 << 18, 0x2000
+LOOPS = 256  # nodes of loop devices: the kernel makes one in the machine's /dev only, when it makes a new device
 OVERLAYS = ["/etc", "/root", "/home", "/var/lib", "/var/log"]
 
 
@@ -91,6 +93,38 @@ def disk(lab):
     os.closerange(3, 64)
 
 
+def copy_nodes(source, target):
+    """Directories, links and device nodes; what is mounted below stays out."""
+    for entry in os.scandir(source):
+        status, path = entry.stat(follow_symlinks=False), os.path.join(target, entry.name)
+        if entry.is_symlink():
+            os.symlink(os.readlink(entry.path), path)
+        elif entry.is_dir():
+            os.mkdir(path, status.st_mode & 0o7777)
+            if not os.path.ismount(entry.path):
+                copy_nodes(entry.path, path)
+        elif stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode):
+            os.mknod(path, status.st_mode, status.st_rdev)
+            os.chown(path, status.st_uid, status.st_gid)
+            os.chmod(path, status.st_mode & 0o7777)
+
+
+def devices():
+    """Device nodes of the lab's own: who removes or replaces one here leaves the machine's as it is."""
+    own = "/run/box-lab-dev"
+    os.mkdir(own)
+    mount("tmpfs", own, "tmpfs", MS_NOSUID, "mode=755")
+    copy_nodes("/dev", own)
+    for number in range(LOOPS):
+        path = "%s/loop%d" % (own, number)
+        if not os.path.exists(path):
+            os.mknod(path, stat.S_IFBLK | 0o600, os.makedev(7, number))
+    bind("/dev/pts", own + "/pts")
+    mount(own, "/dev", None, MS_MOVE)
+    os.rmdir(own)
+    os.makedirs("/dev/shm", exist_ok=True)
+
+
 def shield(lab):
     """A parameter that belongs to the whole machine, and that setup-host raises on a host: here it is a file. A kernel
     lets a container mount proc only where a proc without such a cover is in sight, hence a second one."""
@@ -105,6 +139,7 @@ def shield(lab):
 
 def kernel(lab):
     """The file systems that show the new namespaces instead of the machine's."""
+    devices()
     tmpfs("/dev/shm", "1777")
     mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
     shield(lab)

@@ -211,6 +211,13 @@ class World(unittest.TestCase):
         self.assertEqual(A.must(["stat", "-f", "-c", "%T", "/sys/fs/cgroup"]).stdout, "cgroup2fs\n")
 
 
+    def test_its_device_nodes_are_its_own(self):
+        A.must(["sh", "-c", "mknod /dev/box-lab-a c 1 3 && echo x >/dev/box-lab-a && test -b /dev/loop200"])
+        self.assertFalse(Path("/dev/box-lab-a").exists())
+        self.assertNotEqual(A.must(["stat", "-c", "%d", "/dev/null"]).stdout.strip(), str(os.stat("/dev/null").st_dev))
+        A.must(["rm", "/dev/box-lab-a"])
+
+
 class Run(unittest.TestCase):
     def test_exit_status_is_the_commands(self):
         for script, status in (("exit 0", 0), ("exit 7", 7), ("exit 255", 255), ("kill -TERM $$", 143), ("kill -KILL $$", 137)):
