@@ -1,4 +1,5 @@
-/* The first INT, TERM or HUP becomes a request that waiting code sees; the second one kills.
+/* The first INT, TERM or HUP becomes a request that waiting code sees; the second is told that cleaning up takes a
+ * moment, the third kills.
  * Not for: signals that are handed on to a guest; see incus/exec. */
 #include "base/cancel.h"
 
@@ -10,16 +11,24 @@
 
 static const int cancel_signals[] = {SIGINT, SIGTERM, SIGHUP};
 
+static const char patience[] = "\ncleaning up; once more ends it at once, and may leave something behind\n";
+
 static volatile sig_atomic_t received;
+static volatile sig_atomic_t count;
 static volatile sig_atomic_t masked_now;
 static int event = -1;
 
 static void on_signal(int number)
 {
     int saved = errno;
-    if (received) {
+    if (count == 2) {
         signal(number, SIG_DFL);
         raise(number);
+    }
+    if (++count == 2) {
+        (void)!write(STDERR_FILENO, patience, sizeof(patience) - 1);
+        errno = saved;
+        return;
     }
     received = number;
     uint64_t one = 1;
@@ -57,6 +66,7 @@ void cancel_uninstall(void)
 void cancel_forked(void)
 {
     received = 0;
+    count = 0;
     if (event >= 0) {
         /* The parent's is shared: what is written to it would wake the parent. */
         close(event);
