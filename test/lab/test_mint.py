@@ -307,6 +307,20 @@ class Interrupted(Templates):
                     self.assertIsNone(instance("mint-a"), words)
         self.minted("mint-a")
 
+    def test_a_second_ctrl_c_waits_for_the_cleaning_up(self):
+        process = LAB.popen([harness.binary(), "new", "mint-a"], stderr=-1, stdout=-1)
+        words = ""
+        for step, number in (("starting it", signal.SIGINT), ("cleaning up", signal.SIGINT)):
+            while step not in words:
+                line = process.stderr.readline().decode()
+                self.assertTrue(line, words)
+                words += line
+            process.send_signal(number)
+        _, rest = process.communicate(timeout=60)
+        words += rest.decode()
+        self.assertEqual(process.returncode, 1, words)
+        self.assertIsNone(instance("mint-a"), words)
+
     def test_killed(self):
         for step in ("creating the", "starting it", "waiting for its first boot"):
             with self.subTest(step=step):
