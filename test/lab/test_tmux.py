@@ -35,7 +35,8 @@ def sessions():
 
 class Tmux(unittest.TestCase):
     def tearDown(self):
-        LAB.box("exec", BOX, "--", "tmux", "kill-server")
+        """Until the server is gone: its last act is to unlink the socket, which may be the next one's by then."""
+        LAB.box("exec", BOX, "--", "sh", "-c", "tmux kill-server; while pgrep -f '^tmux: server'; do sleep 0.05; done")
 
     def test_begins_a_session_and_attaches_to_it_again(self):
         first = tmux()
