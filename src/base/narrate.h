@@ -8,7 +8,7 @@
 /* How library code speaks: it narrates, and src/cli decides how that looks (a spinner, a line every 5 s in a log).
  * Every function takes a narrator that may be NULL: silence. */
 enum narrate_kind {
-    NARRATE_STEP,     /* a step begins: "starting the box" */
+    NARRATE_STEP,     /* a step begins: "starting the box"; one that is still open then did not end well */
     NARRATE_PROGRESS, /* the running step is alive: "42% (12 MB/s)"; may come often */
     NARRATE_DONE,     /* the running step ended well; the text says what came of it, or is "" */
     NARRATE_NOTE,     /* a fact worth a line */

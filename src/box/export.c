@@ -257,6 +257,7 @@ static int check_whole(struct export *export, struct error *err)
         return 0;
     }
     if (cause.code == ERR_CONTRACT) {
+        narrate_done(export->narrator, "whole");
         narrate_warn(export->narrator, "box import would refuse it: %s", cause.message);
         return 0;
     }

@@ -2,6 +2,7 @@
  * Not for: results, which go to stdout. */
 #include "cli/console.h"
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -101,9 +102,15 @@ static void end_step(struct console *console, const char *outcome)
     free(steal(&console->progress));
 }
 
+/* A step says itself that it ended well: one that something else cuts off did not. */
+static void cut_step_off(struct console *console)
+{
+    end_step(console, cancel_signal() ? "interrupted" : "failed");
+}
+
 static void begin_step(struct console *console, const char *text)
 {
-    end_step(console, "");
+    cut_step_off(console);
     console->step = xstrdup(text);
     console->began = console->spoke = clock_now();
     if (console->quiet) {
@@ -188,7 +195,7 @@ void console_trace(void *context, const char *line)
 
 void console_error(struct console *console, const struct error *err)
 {
-    end_step(console, "failed");
+    end_step(console, err->code == ERR_INTERRUPTED ? "interrupted" : "failed");
     CLEANUP(freep) char *message = one_line(err->message ? err->message : "it failed without a word");
     (void)fprintf(stderr, "%sbox:%s %s\n", console->colour ? "\033[31m" : "", console->colour ? "\033[0m" : "", message);
     CLEANUP(freep) char *remedy = err->remedy ? text_sanitise(err->remedy, strlen(err->remedy)) : NULL;

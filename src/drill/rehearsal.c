@@ -117,6 +117,7 @@ static int prepare(struct stage *stage, struct error *err)
     if (lab(stage, "up", err) < 0) {
         return -1;
     }
+    narrate_done(stage->narrator, "%s", "");
     narrate_step(stage->narrator, "setting its host up");
     if (box_words(stage, setup, LAB_MS, err) < 0 || box_words(stage, build, IMAGE_MS, err) < 0) {
         return error_wrap(err, "setting the lab's host up");

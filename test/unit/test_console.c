@@ -84,6 +84,36 @@ static void a_log_gets_plain_lines(void **state)
                               "     or: box rm a\n");
 }
 
+/* Birth's way: a step breaks off, the cleanup is a step of its own, and the error comes last. */
+static void what_breaks_off_is_never_done(void **state)
+{
+    static const struct {
+        enum error_code code;
+        const char *ending;
+    } rows[] = {{ERR_STATE, "failed"}, {ERR_INTERRUPTED, "interrupted"}};
+    for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+        CLEANUP(fd_closep) int file = memfd_create("log", MFD_CLOEXEC);
+        CLEANUP(buffer_reset) struct buffer text = {0};
+        CLEANUP(error_reset) struct error err = {0};
+        struct console *console = console_open(false);
+        int kept = divert(file);
+        narrate_step(console_narrator(console), "creating");
+        narrate_step(console_narrator(console), "cleaning up");
+        error_set(&err, rows[i].code, "it went wrong");
+        console_error(console, &err);
+        give_back(kept);
+        console_close(console);
+        assert_int_equal(lseek(file, 0, SEEK_SET), 0);
+        assert_int_equal(fd_read_all(file, 65536, &text, NULL), 0);
+        CLEANUP(freep)
+        char *wanted = xasprintf("creating ...\ncreating: failed\ncleaning up ...\ncleaning up: %s\nbox: it went wrong\n",
+                                 rows[i].ending);
+        CLEANUP(freep) char *log = buffer_steal(&text);
+        forget_times(log);
+        assert_string_equal(log, wanted);
+    }
+}
+
 static void quiet_leaves_warnings_and_errors(void **state)
 {
     CLEANUP(freep) char *text = logged(true);
@@ -145,6 +175,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_log_gets_plain_lines),
+        cmocka_unit_test(what_breaks_off_is_never_done),
         cmocka_unit_test(quiet_leaves_warnings_and_errors),
         cmocka_unit_test(a_terminal_gets_one_line_rewritten),
         cmocka_unit_test(no_color_and_a_dumb_terminal_are_honoured),
