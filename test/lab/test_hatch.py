@@ -70,6 +70,65 @@ class Hatch(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertNotIn("warning:", done.stderr, words)
 
+    def refused(self, said, *words):
+        done = hatch(*words)
+        self.assertEqual((done.returncode, done.stdout), (2, ""), (words, done.stderr))
+        self.assertIn(said, done.stderr, words)
+        self.assertIn(f"box incus {BOX} -- ... {{}} ...", done.stderr, words)
+        self.assertNotIn("running:", done.stderr, words)
+
+    def test_refuses_another_instance_whatever_is_asked(self):
+        other = "hatch-foreign"
+        for words in (["delete", other, "-f"], ["rm", "-f", "{}", other], ["stop", "-f", f"local:{other}"], ["info", other],
+                      ["move", other, "{}"], ["rename", other], ["rebuild", harness.IMAGE, other], ["copy", "{}", other],
+                      ["config", "show", other], ["config", "device", "remove", other, "eth0"], ["file", "delete", f"{other}/etc/passwd"],
+                      ["snapshot", "restore", f"{other}/s"], ["exec", other, "--", "true"], ["delete", "-f", "--", other],
+                      ["query", "-X", "DELETE", f"/1.0/instances/{other}?x={{}}"]):
+            self.refused(f"names another instance, {other}", *words)
+        for name in (other, BOX):
+            self.assertEqual(LAB.query(f"/1.0/instances/{name}")["status"], "Running")
+
+    def test_acts_on_exactly_the_box(self):
+        for words in (["delete", "hatch-nothing", "-f"], ["stop", "{}", "remote:hatch-foreign"], ["rename", "hatch-new"],
+                      ["move", "hatch-new"], ["snapshot", "delete", "some"], ["snapshot", "create", "some"]):
+            self.refused(f"where the name of the box {BOX} must", *words)
+        for words in (["stop", "--all"], ["delete", "{}", "--project", "other"], ["info", "--project=other"]):
+            self.refused("leads to other instances", *words)
+        self.assertEqual(LAB.query(f"/1.0/instances/{BOX}")["status"], "Running")
+        self.assertEqual(LAB.query(f"/1.0/instances/{BOX}/snapshots"), [f"/1.0/instances/{BOX}/snapshots/pristine"])
+
+    def test_what_is_no_name_may_be_called_like_an_instance(self):
+        LAB.must(["incus", "init", "--empty", "show", "-p", "box-net"])
+        try:
+            self.assertEqual(hatch("config", "show").returncode, 0)
+            self.assertEqual(hatch("exec", "{}", "--", "echo", "show").stdout, "show\n")
+            self.assertEqual(hatch("config", "set", "{}", "user.note=show").returncode, 0)
+        finally:
+            LAB.must(["incus", "delete", "show"])
+
+    def test_takes_the_name_itself_for_what_it_is(self):
+        LAB.must(["incus", "init", "--empty", "hatch-spare", "-p", "box-net", "-c", "user.box=1"])
+        done = LAB.box("incus", "hatch-spare", "--", "delete", "hatch-spare", "-f")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("running: incus delete hatch-spare -f\n", done.stderr)
+
+    def test_says_that_box_will_no_longer_know_it(self):
+        LAB.must(["incus", "init", "--empty", "hatch-spare", "-p", "box-net", "-c", "user.box=1"])
+        try:
+            done = LAB.box("incus", "hatch-spare", "--", "config", "unset", "{}", "user.box")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("it will no longer know it", done.stderr)
+            back = done.stderr.split("give it back: ")[1].split("\n")[0]
+            self.assertIn("no such box", LAB.box("info", "hatch-spare").stderr)
+            LAB.must(back.split())
+            self.assertEqual(LAB.box("info", "hatch-spare").returncode, 0)
+            done = LAB.box("incus", "hatch-spare", "--", "config", "set", "{}", "user.claudebox=0")
+            self.assertIn("it will no longer know it", done.stderr)
+            done = LAB.box("incus", "hatch-spare", "--", "config", "set", "{}", "user.box.state=failed")
+            self.assertIn("may no longer know it for what it is", done.stderr)
+        finally:
+            LAB.must(["incus", "delete", "hatch-spare"])
+
     def test_stays_with_the_daemon_in_which_it_found_the_box(self):
         with tempfile.TemporaryDirectory(dir="/tmp") as home:
             os.makedirs(f"{home}/.config/incus")
