@@ -54,22 +54,25 @@ unsigned text_distance(const char *a, const char *b)
     if (length_a > LIMIT || length_b > LIMIT) {
         return LIMIT;
     }
-    unsigned row[LIMIT + 1];
+    unsigned rows[3][LIMIT + 1]; /* the running one, and the two before it */
     for (unsigned j = 0; j <= length_b; j++) {
-        row[j] = j;
+        rows[0][j] = j;
     }
     for (size_t i = 1; i <= length_a; i++) {
-        unsigned diagonal = row[0];
+        unsigned *row = rows[i % 3];
+        const unsigned *above = rows[(i + 2) % 3], *swapped = rows[(i + 1) % 3];
         row[0] = (unsigned)i;
         for (size_t j = 1; j <= length_b; j++) {
-            unsigned best = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            best = row[j] + 1 < best ? row[j] + 1 : best;
+            unsigned best = above[j - 1] + (a[i - 1] != b[j - 1]);
+            best = above[j] + 1 < best ? above[j] + 1 : best;
             best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && swapped[j - 2] + 1 < best) {
+                best = swapped[j - 2] + 1;
+            }
             row[j] = best;
         }
     }
-    return row[length_b];
+    return rows[length_a % 3][length_b];
 }
 
 /* Decodes one code point. Returns its length in bytes, or 0 where the bytes are not well-formed (RFC 3629). */
@@ -112,6 +115,25 @@ bool text_is_utf8(const char *data, size_t length)
         i += size;
     }
     return true;
+}
+
+char *text_escape(const char *text)
+{
+    struct buffer escaped = {0};
+    buffer_append_text(&escaped, "");
+    for (size_t length = strlen(text); length;) {
+        uint32_t point = 0;
+        size_t size = decode((const unsigned char *)text, length, &point);
+        if (size && point >= 0x20 && (point < 0x7f || point > 0x9f)) {
+            buffer_append(&escaped, text, size);
+        } else {
+            size = 1;
+            buffer_append_format(&escaped, "\\x%02x", (unsigned char)*text);
+        }
+        text += size;
+        length -= size;
+    }
+    return buffer_steal(&escaped);
 }
 
 /* Length of the escape sequence at data[0] == ESC (ECMA-48): CSI, a string (OSC, DCS, SOS, PM, APC), or two bytes. */

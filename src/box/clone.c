@@ -267,7 +267,7 @@ int clone_run(struct client *client, const struct clone_request *request, struct
                                  .user = user ? user : "root",
                                  .limits = &request->limits,
                                  .budget = request->budget};
-    if (name_check(request->name, err) < 0 || check_source(&clone, err) < 0 ||
+    if (name_check_new(request->name, err) < 0 || check_source(&clone, err) < 0 ||
         birth_check_free(&clone.birth, err) < 0 || require_watcher(err) < 0 || birth_begin(&clone.birth, err) < 0) {
         return -1;
     }

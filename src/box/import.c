@@ -210,7 +210,7 @@ int import_run(struct client *client, const struct import_request *request, stru
                             .birth = {.client = client, .narrator = narrator, .name = request->name}};
     CLEANUP(error_reset) struct error cause = {0};
 
-    if (name_check(request->name, err) < 0 || birth_check_free(&import.birth, err) < 0 ||
+    if (name_check_new(request->name, err) < 0 || birth_check_free(&import.birth, err) < 0 ||
         birth_begin(&import.birth, err) < 0 || find_pool(&import, err) < 0) {
         return -1;
     }

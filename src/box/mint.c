@@ -220,7 +220,7 @@ int mint_run(struct client *client, const struct mint_request *request, struct n
                   .budget = request->budget},
     };
 
-    if (name_check(request->name, err) < 0 || prepare(&mint, err) < 0) {
+    if (name_check_new(request->name, err) < 0 || prepare(&mint, err) < 0) {
         return -1;
     }
     return run_warm_or_cold(&mint, ret_box, err);

@@ -7,6 +7,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "box/clone.h"
+#include "box/name.h"
 #include "box/remove.h"
 #include "box/snapshot.h"
 #include "box/tag.h"
@@ -16,7 +17,6 @@
 #include <string.h>
 #include <time.h>
 
-#define NAME_PREFIX   "box-seed-"
 #define DEFAULT_AGE   (7 * 24 * 3600)
 #define COPY_BUDGET   120000
 
@@ -128,15 +128,15 @@ static bool is_seed(const json_t *object)
 {
     const char *name = json_text(object, "name");
 
-    return tag_is_box(object) && tag_is_seed(object) && name && text_starts_with(name, NAME_PREFIX) &&
-           text_equal(name + strlen(NAME_PREFIX), tag_value(object, TAG_SEED));
+    return tag_is_box(object) && tag_is_seed(object) && name && text_starts_with(name, NAME_SEED_PREFIX) &&
+           text_equal(name + strlen(NAME_SEED_PREFIX), tag_value(object, TAG_SEED));
 }
 
 int seed_find(struct client *client, const char *key, int64_t max_age, struct box **ret_seed, struct error *err)
 {
     CLEANUP(json_freep) json_t *object = NULL;
     CLEANUP(error_reset) struct error cause = {0};
-    CLEANUP(freep) char *name = xasprintf(NAME_PREFIX "%s", key);
+    CLEANUP(freep) char *name = xasprintf(NAME_SEED_PREFIX "%s", key);
     CLEANUP(seed_reset) struct seed seed = {0};
 
     *ret_seed = NULL;
@@ -243,7 +243,7 @@ void seed_keep(struct client *client, const struct box *box, const struct templa
                const char *version, int64_t max_age, struct narrator *narrator)
 {
     CLEANUP(error_reset) struct error cause = {0};
-    CLEANUP(freep) char *name = xasprintf(NAME_PREFIX "%s", key);
+    CLEANUP(freep) char *name = xasprintf(NAME_SEED_PREFIX "%s", key);
     CLEANUP(freep) char *id = xasprintf("seed-%s-%lld", key, (long long)clock_now());
     bool removed = false;
 

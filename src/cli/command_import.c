@@ -35,7 +35,7 @@ static int run(struct context *context, struct error *err)
     struct client *client = NULL;
     int64_t length = 0;
 
-    if ((name && name_check(name, err) < 0) || open_file(path, &fd, &length, err) < 0) {
+    if ((name && name_check_new(name, err) < 0) || open_file(path, &fd, &length, err) < 0) {
         return -1;
     }
     narrate_step(context->narrator, "looking through %s", path);

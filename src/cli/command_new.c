@@ -49,7 +49,7 @@ static int choose_name(const struct context *context, const char **ret_name, str
         error_set(err, ERR_USAGE, "a box needs a name");
         return error_remedy(err, "box new NAME");
     }
-    return name_check(*ret_name, err);
+    return name_check_new(*ret_name, err);
 }
 
 /* NAME, or NAME-1 to NAME-N. */
@@ -67,7 +67,7 @@ static int choose_names(const struct context *context, struct argv *ret_names, s
     for (uint64_t i = 1; i <= count; i++) {
         argv_push_format(ret_names, "%s-%llu", name, (unsigned long long)i);
     }
-    return name_check(ret_names->items[ret_names->count - 1], err);
+    return name_check_new(ret_names->items[ret_names->count - 1], err);
 }
 
 static int choose_kind(const struct context *context, enum mint_kind *ret_kind, struct error *err)

@@ -19,7 +19,7 @@ static int run(struct context *context, struct error *err)
     CLEANUP(error_reset) struct error cause = {0};
     struct client *client = NULL;
 
-    if (name_check(context_argument(context, 0), err) < 0 || name_check(name, err) < 0) {
+    if (name_check(context_argument(context, 0), err) < 0 || name_check_new(name, err) < 0) {
         return -1;
     }
     if (context_client(context, &client, err) < 0 ||

@@ -38,6 +38,32 @@ static void refuses_the_rest_and_names_the_rule(void **state)
     assert_false(name_is_valid(long_one));
 }
 
+static void shows_what_was_typed(void **state)
+{
+    CLEANUP(error_reset) struct error err = {0};
+
+    assert_int_equal(name_check("a\x1b[m\n", &err), -1);
+    assert_non_null(strstr(err.message, "'a\\x1b[m\\x0a' cannot be"));
+}
+
+static void keeps_its_own_names_for_itself(void **state)
+{
+    const char *const reserved[] = {"box-seed-x", "box-seed-1-1", "box-import-x"};
+    const char *const free_ones[] = {"box-seed", "box-seeds", "my-box-seed-x", "box-imports"};
+
+    for (size_t i = 0; i < ARRAY_LENGTH(reserved); i++) {
+        CLEANUP(error_reset) struct error err = {0};
+        assert_int_equal(name_check(reserved[i], NULL), 0);
+        assert_int_equal(name_check_new(reserved[i], &err), -1);
+        assert_int_equal(err.code, ERR_USAGE);
+        assert_non_null(strstr(err.message, "reserved"));
+    }
+    for (size_t i = 0; i < ARRAY_LENGTH(free_ones); i++) {
+        assert_int_equal(name_check_new(free_ones[i], NULL), 0);
+    }
+    assert_int_equal(name_check_new("a.b", NULL), -1);
+}
+
 static void judges_names_of_templates(void **state)
 {
     const char *const good[] = {"blank", "debian-13.1_x", "1", "A"};
@@ -58,6 +84,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(takes_what_incus_takes),
         cmocka_unit_test(refuses_the_rest_and_names_the_rule),
+        cmocka_unit_test(shows_what_was_typed),
+        cmocka_unit_test(keeps_its_own_names_for_itself),
         cmocka_unit_test(judges_names_of_templates),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

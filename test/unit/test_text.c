@@ -25,7 +25,10 @@ static void distance_counts_edits(void **state)
 {
     assert_int_equal(text_distance("", ""), 0);
     assert_int_equal(text_distance("list", "list"), 0);
-    assert_int_equal(text_distance("lsit", "list"), 2);
+    assert_int_equal(text_distance("lsit", "list"), 1);
+    assert_int_equal(text_distance("nwe", "new"), 1);
+    assert_int_equal(text_distance("abcd", "badc"), 2);
+    assert_int_equal(text_distance("kitten", "sitting"), 3);
     assert_int_equal(text_distance("exex", "exec"), 1);
     assert_int_equal(text_distance("", "exec"), 4);
 }
@@ -56,6 +59,23 @@ static void sanitising_leaves_nothing_that_a_terminal_obeys(void **state)
     }
     CLEANUP(freep) char *nul = text_sanitise("a\0b", 3);
     assert_string_equal(nul, "ab");
+}
+
+static void escaping_shows_what_cannot_be_seen(void **state)
+{
+    static const struct {
+        const char *raw, *shown;
+    } rows[] = {
+        {"", ""},
+        {"plain n\xc3\xa4me", "plain n\xc3\xa4me"},
+        {"\033[31m", "\\x1b[31m"},
+        {"a\nb\tc\x7f", "a\\x0ab\\x09c\\x7f"},
+        {"\xff\xc2\x9b", "\\xff\\xc2\\x9b"},
+    };
+    for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+        CLEANUP(freep) char *shown = text_escape(rows[i].raw);
+        assert_string_equal(shown, rows[i].shown);
+    }
 }
 
 static void columns_follow_the_terminal(void **state)
@@ -99,6 +119,7 @@ int main(void)
         cmocka_unit_test(numbers_are_plain_decimals),
         cmocka_unit_test(distance_counts_edits),
         cmocka_unit_test(sanitising_leaves_nothing_that_a_terminal_obeys),
+        cmocka_unit_test(escaping_shows_what_cannot_be_seen),
         cmocka_unit_test(columns_follow_the_terminal),
         cmocka_unit_test(utf8_is_strict),
         cmocka_unit_test(urls_keep_only_unreserved),
