@@ -23,11 +23,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 
 #define START_BUDGET_MS 60000
 #define TAKEN_BUDGET_MS 20000
 #define AGENT_BUDGET_MS (3 * 60 * 1000)
 #define AGENT_SHARE     4
+#define YOUNG_S         (15 * 60) /* a mint of the default budget has ended by then */
 
 int birth_begin(struct birth *birth, struct error *err)
 {
@@ -45,6 +47,16 @@ int birth_begin(struct birth *birth, struct error *err)
     return 0;
 }
 
+/* True where another mint of it most likely runs: only its age tells that from one that was killed. */
+static bool is_being_minted(const json_t *instance)
+{
+    int64_t created = 0;
+    const int64_t now = (int64_t)time(NULL);
+
+    return text_equal(tag_value(instance, TAG_STATE), TAG_STATE_MINTING) &&
+           clock_parse(tag_value(instance, TAG_CREATED), &created) && now - created < YOUNG_S;
+}
+
 static int refuse_taken(const char *name, const json_t *instance, struct error *err)
 {
     const char *state = tag_value(instance, TAG_STATE);
@@ -52,6 +64,10 @@ static int refuse_taken(const char *name, const json_t *instance, struct error *
     if (!tag_is_box(instance)) {
         error_set(err, ERR_EXISTS, "the name %s is taken by an instance of Incus that is no box", name);
         return error_remedy(err, "choose another name");
+    }
+    if (is_being_minted(instance)) {
+        error_set(err, ERR_EXISTS, "there is a box %s already: it is being minted right now", name);
+        return error_remedy(err, "choose another name, or see what becomes of it: box list");
     }
     if (state) {
         error_set(err, ERR_EXISTS, "there is a box %s already, and it is incomplete (%s)", name, state);

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -165,6 +166,13 @@ class Refusing(Templates):
         for name in ("", "-a", "a-", "7", "123", "a_b", "a.b", "a b", "\u00e4", "a" * 64, "a/../b", "a\nb"):
             self.refused(2, "1 to 63 of A-Z a-z 0-9 and -", f"--name={name}", requests=0)
 
+    def test_a_name_that_box_keeps_for_itself(self):
+        for words in (["box-seed-x"], ["box-import-x"], ["box-seed", "--count", "2"]):
+            self.refused(2, "reserved", *words, requests=0)
+
+    def test_a_name_is_shown_as_it_was_typed(self):
+        self.refused(2, r"'a\x1b[31m'", "a\x1b[31m", requests=0)
+
     def test_two_names_and_none(self):
         self.refused(2, "two names", "mint-a", "--name", "mint-b", requests=0)
         self.refused(2, "a box needs a name", requests=0)
@@ -188,6 +196,13 @@ class Refusing(Templates):
                   "user.box.state=minting"])
         done = self.refused(1, "incomplete (minting)", "mint-half")
         self.assertIn("box rm mint-half", done.stderr)
+        LAB.must(["incus", "config", "set", "mint-half", "user.box.created=2020-01-01T00:00:00Z"])
+        self.assertIn("box rm mint-half", self.refused(1, "incomplete (minting)", "mint-half").stderr)
+        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        LAB.must(["incus", "config", "set", "mint-half", f"user.box.created={now}"])
+        done = self.refused(1, "is being minted right now", "mint-half")
+        self.assertIn("box list", done.stderr)
+        self.assertNotIn("box rm", done.stderr)
         LAB.must(["incus", "init", harness.IMAGE, "mint-whole", "-p", "box-net", "-c", "user.box=1"])
         self.refused(1, "there is a box mint-whole already", "mint-whole")
 
@@ -222,6 +237,7 @@ class Refusing(Templates):
         done = new("mint-a", *self.template("colon", GOOD + "foo: bar: baz\n"))
         self.assertEqual(done.returncode, 1)
         self.assertIn("mapping values", done.stderr)
+        self.assertRegex(done.stderr, "(?m)^creating the container mint-a .*: failed")
         self.assertIsNone(instance("mint-a"))
 
     def test_user_data_that_no_json_can_carry(self):
@@ -304,6 +320,9 @@ class Interrupted(Templates):
                     status, out, words = self.interrupt(step, number)
                     self.assertEqual((status, out), (1, ""), words)
                     self.assertIn("interrupted", words)
+                    self.assertNotRegex(words, r"(?m)^(waiting for its first boot|cleaning up).*: done")
+                    if step.startswith("waiting"):
+                        self.assertRegex(words, "(?m)^waiting for its first boot .*: interrupted")
                     self.assertIsNone(instance("mint-a"), words)
         self.minted("mint-a")
 
