@@ -7,6 +7,7 @@
 #include "box/box.h"
 #include "cli/command.h"
 #include "cli/landing.h"
+#include "cli/publickey.h"
 #include "incus/exec.h"
 
 #include <pwd.h>
@@ -44,17 +45,6 @@ static const char prepare_script[] =
 static const char *const key_names[] = {"id_ed25519.pub", "id_ecdsa.pub", "id_ed25519_sk.pub", "id_ecdsa_sk.pub",
                                         "id_rsa.pub"};
 
-static bool is_public_key(const char *line)
-{
-    static const char *const kinds[] = {"ssh-ed25519 ", "ssh-rsa ", "ecdsa-sha2-", "sk-ssh-ed25519@", "sk-ecdsa-sha2-"};
-    for (size_t i = 0; i < ARRAY_LENGTH(kinds); i++) {
-        if (text_starts_with(line, kinds[i])) {
-            return strchr(line, '\n') == NULL && strchr(line, '\r') == NULL;
-        }
-    }
-    return false;
-}
-
 /* The file's one line. What is no public key is refused before it is sent anywhere. */
 static int read_key(const char *path, char **ret_key, struct error *err)
 {
@@ -65,7 +55,7 @@ static int read_key(const char *path, char **ret_key, struct error *err)
     while (data.length && strchr("\r\n ", data.data[data.length - 1])) {
         data.data[--data.length] = '\0';
     }
-    if (!data.length || strlen(data.data) != data.length || !is_public_key(data.data)) {
+    if (!data.length || strlen(data.data) != data.length || !publickey_is_one(data.data)) {
         error_set(err, ERR_USAGE, "%s is no public key of ssh: nothing of it was sent", path);
         return error_remedy(err, "its public half ends in .pub; to make a pair: ssh-keygen -t ed25519");
     }

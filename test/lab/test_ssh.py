@@ -125,7 +125,9 @@ class Keys(Case):
         (self.here / "two.pub").write_text((self.here / "key.pub").read_text() * 2)
         (self.here / "empty.pub").write_text("")
         (self.here / "option.pub").write_text('command="evil" ssh-ed25519 AAAA\n')
-        for name in ("key", "two.pub", "empty.pub", "option.pub"):
+        (self.here / "junk.pub").write_text("ssh-ed25519 AAAAjunk\n")
+        (self.here / "other.pub").write_text((self.here / "key.pub").read_text().replace("ssh-ed25519", "ssh-rsa"))
+        for name in ("key", "two.pub", "empty.pub", "option.pub", "junk.pub", "other.pub"):
             with self.subTest(name):
                 done = LAB.box("ssh-config", BOX, "--key", self.here / name)
                 self.assertEqual((done.returncode, done.stdout), (2, ""))
