@@ -25,6 +25,10 @@ static int run(struct context *context, struct error *err)
     CLEANUP(freep) char *path = NULL;
     struct client *client = NULL;
 
+    if (text_equal(request.path, "-")) {
+        error_set(err, ERR_USAGE, "box export writes a file, and not to stdout");
+        return error_remedy(err, "name a file: box export %s FILE (./- for one that is called -)", context->box->name);
+    }
     if (!text_equal(context->box->status, "Stopped")) {
         return refuse_running(context->box, err);
     }

@@ -19,6 +19,10 @@ static int run(struct context *context, struct error *err)
     if (commands_find(words, &command, &used, err) < 0) {
         return -1;
     }
+    if (words[used]) {
+        error_set(err, ERR_USAGE, "'box help' does not know what to do with '%s'", words[used]);
+        return error_remedy(err, "box help %s", command->name);
+    }
     help_command(command, context->out);
     return 0;
 }

@@ -149,7 +149,10 @@ static void print_snapshots(struct listing *table, const struct snapshot *snapsh
 
     for (size_t i = 0; i < count; i++) {
         CLEANUP(freep) char *age = clock_describe(now > snapshots[i].created ? now - snapshots[i].created : 0);
-        CLEANUP(freep) char *text = xasprintf("%s (%s old)", snapshots[i].label, snapshots[i].created > 0 ? age : "?");
+        CLEANUP(freep)
+        char *text = text_equal(age, "now")
+                         ? xasprintf("%s (just taken)", snapshots[i].label)
+                         : xasprintf("%s (%s old)", snapshots[i].label, snapshots[i].created > 0 ? age : "?");
 
         listing_row(table, i == 0 ? "snapshots" : "", text, NULL);
     }

@@ -5,12 +5,14 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/listing.h"
 
 #include <ctype.h>
 #include <string.h>
 
 #define SUMMARY_COLUMN 30 /* where summaries begin */
-#define WIDTH          79 /* where they are wrapped */
+#define WIDTH          79 /* where they are wrapped: in the last column of nothing, */
+#define LEAST_WIDTH    59 /* and with room for a few words on a narrow terminal */
 
 const char *help_section(enum command_section section)
 {
@@ -27,10 +29,17 @@ const char *help_section(enum command_section section)
     return "Other";
 }
 
+static size_t width_of(FILE *out)
+{
+    size_t columns = listing_width(out);
+    return columns == 0 ? WIDTH : columns > LEAST_WIDTH ? columns - 1 : LEAST_WIDTH;
+}
+
 /* A left part and what it means, wrapped; that begins on the next line where the left part is too long. */
 static void print_pair(const char *left, const char *right, FILE *out)
 {
     size_t column = 2 + text_columns(left);
+    size_t width = width_of(out);
     (void)fprintf(out, "  %s", left);
     if (column + 1 > SUMMARY_COLUMN) {
         (void)fputc('\n', out);
@@ -40,7 +49,7 @@ static void print_pair(const char *left, const char *right, FILE *out)
     column = SUMMARY_COLUMN;
     for (const char *word = right; *word;) {
         size_t length = strcspn(word, " ");
-        if (column > SUMMARY_COLUMN && column + 1 + length > WIDTH) {
+        if (column > SUMMARY_COLUMN && column + 1 + length > width) {
             (void)fprintf(out, "\n%*s", SUMMARY_COLUMN, "");
             column = SUMMARY_COLUMN;
         }

@@ -54,7 +54,7 @@ static const char command_script[] =
     "        */*)\n"
     "            [ -e \"$1\" ] || refuse 127 \"there is no $1 in the box\"\n"
     "            [ -f \"$1\" ] && [ -x \"$1\" ] || refuse 126 \"$1 cannot be executed in the box\" ;;\n"
-    "        *) command -v -- \"$1\" >/dev/null || refuse 127 \"there is no command $1 in the box\" ;;\n"
+    "        *) command -v -- \"$1\" >/dev/null || refuse 127 \"there is no command ${1:-''} in the box\" ;;\n"
     "    esac\n"
     "    exec \"$@\"\n"
     "}\n"

@@ -58,7 +58,8 @@ static const char *nearest(const struct option_set *set, const char *name)
 static int refuse_unknown(struct parser *parser, const char *word, const char *name, size_t length)
 {
     CLEANUP(freep) char *copy = xstrndup(name, length);
-    const char *near = nearest(parser->set, copy);
+    bool consents = strcmp(copy, "yes") == 0 || strcmp(copy, "y") == 0;
+    const char *near = consents && find_name(parser->set, "force", strlen("force")) ? "force" : nearest(parser->set, copy);
     error_set(parser->err, ERR_USAGE, "unknown flag %.*s", (int)(name + length - word), word);
     if (near) {
         error_remedy(parser->err, "did you mean --%s?", near);

@@ -86,6 +86,12 @@ class Exporting(unittest.TestCase):
         self.assertEqual(LAB.box("export", "art-s", self.path, "--force").returncode, 0)
         self.assertGreater(self.path.stat().st_size, 1000)
 
+    def test_stdout_is_no_file(self):
+        done = LAB.box("export", "art-s", "-")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("./-", done.stderr)
+        self.assertFalse(Path("-").exists())
+
     def test_a_running_box_is_refused_with_why(self):
         BOXES.launch("art-r")
         self.addCleanup(LAB.remove_boxes, "art-r")

@@ -66,6 +66,30 @@ class Contract(unittest.TestCase):
             self.assertIn(f"did you mean: box {meant}\n", done.stderr)
         self.assertIn("box help", box("qqqqqqqqqq").stderr)
 
+    def test_two_letters_that_changed_places_are_one_slip(self):
+        for typed, meant in (("nwe", "new"), ("lsit", "list"), ("exce", "exec")):
+            self.assertIn(f"did you mean: box {meant}\n", box(typed).stderr)
+
+    def test_who_consents_in_other_words_hears_the_flag(self):
+        for flag in ("--yes", "-y"):
+            done = box("rm", "x", flag)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("did you mean --force?", done.stderr)
+
+    def test_help_wants_one_command(self):
+        done = box("help", "new", "extra")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("'extra'", done.stderr)
+        self.assertEqual(box("help", "image", "build").returncode, 0)
+
+    def test_help_fits_into_the_columns_there_are(self):
+        for columns, most in (("60", 59), ("20", 59), ("100", 99)):
+            text = box("help", env={**NOWHERE, "COLUMNS": columns}).stdout
+            summaries = [line for line in text.splitlines() if line.startswith(" " * 30)]
+            self.assertTrue(summaries)
+            self.assertLessEqual(max(map(len, summaries)), most, columns)
+        self.assertEqual(box("help", env={**NOWHERE, "COLUMNS": "80"}).stdout, box("help").stdout)
+
     def test_every_command_refuses_an_unknown_flag_by_name(self):
         for name in commands():
             with self.subTest(name):
