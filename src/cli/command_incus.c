@@ -220,9 +220,9 @@ static void warn_of_key(struct context *context, const char *word)
                      (int)length, word, name, name, (int)length, word);
     } else if (text_starts_with(word, TAG_KEY) || text_starts_with(word, TAG_OLDER)) {
         narrate_warn(context->narrator,
-                     "%.*s is what box itself noted of %s: it may no longer know it for what it is; look afterwards: "
-                     "box info %s",
-                     (int)length, word, name, name);
+                     "this can move %s off its isolation contract: %.*s is what box itself noted of it, and box may no "
+                     "longer know it for what it is; look afterwards: box info %s",
+                     name, (int)length, word, name);
     } else {
         narrate_warn(context->narrator,
                      "this can move %s off its isolation contract: %s is part of it; look afterwards: box info %s", name,

@@ -126,6 +126,7 @@ class Hatch(unittest.TestCase):
             self.assertIn("it will no longer know it", done.stderr)
             done = LAB.box("incus", "hatch-spare", "--", "config", "set", "{}", "user.box.state=failed")
             self.assertIn("may no longer know it for what it is", done.stderr)
+            self.assertIn("contract", done.stderr)
         finally:
             LAB.must(["incus", "delete", "hatch-spare"])
 

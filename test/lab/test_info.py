@@ -50,6 +50,14 @@ class Info(unittest.TestCase):
             self.assertEqual(set(told["image"]), {"alias", "fingerprint"})
             self.assertEqual(set(told["limits"]), {"cpu", "memory", "disk"})
 
+    def test_tells_how_old_a_snapshot_is(self):
+        LAB.must(["incus", "snapshot", "create", "info-full", "fresh"])
+        try:
+            done = LAB.box("info", "info-full")
+        finally:
+            LAB.must(["incus", "snapshot", "delete", "info-full", "fresh"])
+        self.assertRegex(done.stdout, r"fresh \((just taken|\d+[smh] old)\)")
+
     def test_tells_what_is_stamped(self):
         told = info("info-full")
         self.assertEqual((told["template"], told["user"], told["home"]), ("blank", "dev", "/home/dev"))
