@@ -21,6 +21,8 @@
 #define LINE_CEILING  400
 #define LINES_CEILING 5000 /* a script that never ends its words must not fill a log */
 #define BUSY          75   /* EX_TEMPFAIL */
+#define CANNOT_RUN    126 /* a shell's words for what it cannot execute, */
+#define NOT_FOUND     127 /* and for what is not there */
 #define KILL_BUDGET   10000
 #define GUEST_PATH    "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -143,8 +145,11 @@ static int judge(int status, const struct ear *ear, struct error *err)
     if (status == BUSY && !ear->last) {
         return error_set(err, ERR_STATE, "converge.sh runs in it already");
     }
-    return error_set(err, ERR_STATE, "converge.sh failed (exit status %d)%s%s", status, ear->last ? ": " : "",
-                     ear->last ? ear->last : "");
+    bool missing = status == CANNOT_RUN || status == NOT_FOUND;
+
+    return error_set(err, ERR_STATE, "converge.sh failed (exit status %d)%s%s%s", status, ear->last ? ": " : "",
+                     ear->last ? ear->last : "",
+                     missing ? "; its interpreter, or a command that it calls, is missing in the box" : "");
 }
 
 int converge_run(struct client *client, const struct converge_request *request, struct narrator *narrator,

@@ -19,6 +19,7 @@
 #include "stack/names.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define CREATE_BUDGET_LOCAL_MS  (3 * 60 * 1000)
@@ -120,6 +121,23 @@ static int prepare(struct mint *mint, struct error *err)
     return birth_begin(&mint->birth, err);
 }
 
+/* The daemon reads user-data as YAML, and its count of lines is one less for some faults: where to is not repeated. */
+static int tell_yaml(const struct template *template, struct error *err)
+{
+    static const char mark[] = "yaml: line ";
+    const char *found = err && err->message ? strstr(err->message, mark) : NULL;
+    const char *words = found ? strstr(found, ": ") : NULL;
+
+    words = words ? strstr(words + 2, ": ") : NULL;
+    if (!words) {
+        return -1;
+    }
+    CLEANUP(freep) char *told = xstrdup(words + 2);
+
+    error_set(err, err->code, "%s/user-data.yaml is no YAML: %s", template->directory, told);
+    return error_remedy(err, "box templates check %s, which tells the line", template->directory);
+}
+
 static int create(void *context, struct error *err)
 {
     struct mint *mint = context;
@@ -145,6 +163,7 @@ static int create(void *context, struct error *err)
         if (body.server && err && err->code != ERR_INTERRUPTED && err->code != ERR_EXISTS) {
             (void)imagesource_remedy(mint->request->template->image, mint->vm, err);
         }
+        (void)tell_yaml(mint->request->template, err);
         return error_wrap(err, "cannot create %s", mint->request->name);
     }
     narrate_done(mint->narrator, "%s", "");

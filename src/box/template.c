@@ -2,7 +2,6 @@
  * Not for the format of box.env (envfile.c), nor for the bytes of the other files (templatefile.c). */
 #include "box/template.h"
 
-#include "base/fd.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "box/envfile.h"
@@ -211,9 +210,8 @@ int template_read(const char *name, const char *directory, struct template *ret_
     CLEANUP(buffer_reset) struct buffer user_data = {0};
     CLEANUP(buffer_reset) struct buffer script = {0};
 
-    if (templatefile_check_kind(directory, S_IFDIR, err) < 0 ||
-        templatefile_check_kind(env_path, S_IFREG, err) < 0 ||
-        fd_read_file(env_path, TEMPLATE_ENV_CEILING, &env, err) < 0 ||
+    if (templatefile_check_directory(directory, err) < 0 ||
+        templatefile_read_env(env_path, &env, err) < 0 ||
         templatefile_read_user_data(data_path, &user_data, err) < 0 ||
         templatefile_read_script(script_path, &script, err) < 0 ||
         template_parse(env_path, env.data ? env.data : "", env.length, &template, err) < 0) {
@@ -288,6 +286,23 @@ int template_check_directory(const char *directory, struct error *err)
     return is_directory(directory) ? 0 : error_set(err, ERR_USAGE, "--template-dir: %s is not a directory", directory);
 }
 
+/* The one that may have been meant; NULL where none is near. Of a short name two letters are nearly all. */
+static const char *nearest(const struct argv *known, const char *name)
+{
+    unsigned best = strlen(name) < 3 ? 2 : 3;
+    const char *found = NULL;
+
+    for (size_t i = 0; i < known->count; i++) {
+        unsigned distance = text_distance(name, known->items[i]);
+
+        if (distance < best) {
+            best = distance;
+            found = known->items[i];
+        }
+    }
+    return found;
+}
+
 static int not_found(const char *name, const char *extra, struct error *err)
 {
     CLEANUP(argv_reset) struct argv known = {0};
@@ -302,8 +317,10 @@ static int not_found(const char *name, const char *extra, struct error *err)
     }
     template_list_free(rows, count);
     CLEANUP(freep) char *list = argv_join(&known, ", ");
+    const char *near = nearest(&known, name);
 
-    error_set(err, ERR_NOT_FOUND, "no such template: %s; there is: %s", name, known.count > 0 ? list : "none");
+    error_set(err, ERR_NOT_FOUND, "no such template: %s%s%s%s; there is: %s", name, near ? ": did you mean " : "",
+              near ? near : "", near ? "?" : "", known.count > 0 ? list : "none");
     return error_remedy(err, "box templates");
 }
 

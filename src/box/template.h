@@ -32,7 +32,6 @@ struct template {
 #define TEMPLATE_DEFAULT_IMAGE     "debian/13"
 #define TEMPLATE_DEFAULT_USER      "dev"
 #define TEMPLATE_LINE_CEILING      4096
-#define TEMPLATE_ENV_CEILING       (4 * 1024 * 1024)
 #define TEMPLATE_SCRIPT            "converge.sh"
 
 /* Parses a box.env: only KEY="value" lines with known keys, comments and blank lines; nothing is expanded. `path` is for

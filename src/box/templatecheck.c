@@ -2,8 +2,7 @@
  * Not for asking the image (templatejudge.c), nor for the rules of each file (template.c, templatefile.c). */
 #include "box/templatecheck.h"
 
-#include "base/argv.h"
-#include "base/fd.h"
+#include "base/buffer.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "box/name.h"
@@ -11,13 +10,14 @@
 #include "box/templatefile.h"
 #include "box/templatejudge.h"
 
+#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME, ENV, DATA, SCRIPT, SCHEMA, USER, SYNTAX };
+enum { NAME, ENV, DATA, SCRIPT, FILES, SCHEMA, USER, SYNTAX };
 
 static const char *const what[TEMPLATECHECK_ROWS] = {
-    "name", "box.env", "user-data.yaml", TEMPLATE_SCRIPT, "schema", "user", "syntax",
+    "name", "box.env", "user-data.yaml", TEMPLATE_SCRIPT, "files", "schema", "user", "syntax",
 };
 
 static void say(struct templatecheck *check, size_t row, enum templatecheck_verdict verdict, const char *format, ...)
@@ -50,7 +50,7 @@ static int read_env(const char *path, struct template *ret_template, struct erro
 {
     CLEANUP(buffer_reset) struct buffer env = {0};
 
-    if (templatefile_check_kind(path, S_IFREG, err) < 0 || fd_read_file(path, TEMPLATE_ENV_CEILING, &env, err) < 0) {
+    if (templatefile_read_env(path, &env, err) < 0) {
         return -1;
     }
     return template_parse(path, env.data ? env.data : "", env.length, ret_template, err);
@@ -80,6 +80,41 @@ static bool check_files(struct templatecheck *check, const char *directory)
         say(check, SCRIPT, TEMPLATECHECK_HOLDS, "there is none");
     }
     return name && env && user_data && converge;
+}
+
+static const char *meant_by(const char *name)
+{
+    static const char *const known[] = {"box.env", "user-data.yaml", TEMPLATE_SCRIPT};
+
+    for (size_t i = 0; i < ARRAY_LENGTH(known); i++) {
+        if (text_distance(name, known[i]) <= 2) {
+            return known[i];
+        }
+    }
+    return NULL;
+}
+
+/* A slip in a name would leave a file unread without a word. An editor's copies (NAME~) and READMEs are no slips. */
+static void check_others(struct templatecheck *check, const char *directory, struct narrator *narrator)
+{
+    CLEANUP(buffer_reset) struct buffer slips = {0};
+    struct dirent **entries = NULL;
+    int found = scandir(directory, &entries, NULL, alphasort);
+
+    for (int i = 0; i < found; i++) {
+        const char *name = entries[i]->d_name, *meant = meant_by(name);
+        CLEANUP(freep) char *shown = text_sanitise(name, strlen(name));
+
+        if (meant && !text_equal(name, meant) && !text_ends_with(name, "~")) {
+            buffer_append_format(&slips, "%s%s: did you mean %s?", slips.length > 0 ? " " : "", shown, meant);
+        } else if (!meant && name[0] != '.' && !text_starts_with(name, "README")) {
+            narrate_warn(narrator, "%s/%s is not used: it is no file of a template", directory, shown);
+        }
+        free(entries[i]);
+    }
+    free(entries);
+    say(check, FILES, slips.length > 0 ? TEMPLATECHECK_FAULT : TEMPLATECHECK_HOLDS, "%s",
+        slips.length > 0 ? slips.data : "no name is nearly that of another");
 }
 
 static void say_not_judged(struct templatecheck *check, const char *why)
@@ -113,12 +148,14 @@ static void take_answer(struct templatecheck *check, const struct template *temp
         } else if (makes_user(answer->users, template->user)) {
             say(check, USER, TEMPLATECHECK_HOLDS, "user-data.yaml makes %s", template->user);
         } else {
-            say(check, USER, TEMPLATECHECK_FAULT, "box.env says %s, and user-data.yaml makes %s", template->user,
-                text_is_empty(answer->users) ? "nobody" : answer->users);
+            say(check, USER, TEMPLATECHECK_FAULT, "%s/box.env: BOX_USER is %s, and user-data.yaml makes %s",
+                template->directory, template->user, text_is_empty(answer->users) ? "nobody" : answer->users);
         }
     }
     if (!template->script) {
         say(check, SYNTAX, TEMPLATECHECK_HOLDS, "there is no " TEMPLATE_SCRIPT);
+    } else if (answer->missing) {
+        say(check, SYNTAX, answer->made ? TEMPLATECHECK_NOT_JUDGED : TEMPLATECHECK_FAULT, "%s", answer->missing);
     } else if (!answer->syntax) {
         say(check, SYNTAX, TEMPLATECHECK_NOT_JUDGED, "its interpreter is no shell");
     } else {
@@ -164,13 +201,14 @@ int templatecheck_run(struct client *client, const char *directory, struct narra
 {
     CLEANUP(templatecheck_reset) struct templatecheck check = {0};
 
-    if (templatefile_check_kind(directory, S_IFDIR, err) < 0) {
+    if (templatefile_check_directory(directory, err) < 0) {
         return -1;
     }
     check.name = name_of(directory);
     for (size_t row = 0; row < TEMPLATECHECK_ROWS; row++) {
         check.rows[row].what = what[row];
     }
+    check_others(&check, directory, narrator);
     if (!check_files(&check, directory)) {
         say_not_judged(&check, "a file of it is at fault");
     } else if (!client) {

@@ -17,12 +17,12 @@ enum templatecheck_verdict {
     TEMPLATECHECK_NOT_JUDGED, /* never a pass: the detail says what it would take */
 };
 
-#define TEMPLATECHECK_ROWS 7
+#define TEMPLATECHECK_ROWS 8
 
 struct templatecheck {
     char *name; /* of the directory; owned */
     struct templatecheck_row {
-        const char *what; /* "name", "box.env", "user-data.yaml", "converge.sh", "schema", "user", "syntax" */
+        const char *what; /* "name", "box.env", "user-data.yaml", "converge.sh", "files", "schema", "user", "syntax" */
         enum templatecheck_verdict verdict;
         char *detail; /* one line, may quote the files; owned */
     } rows[TEMPLATECHECK_ROWS];

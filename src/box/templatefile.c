@@ -7,16 +7,27 @@
 #include "base/text.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
-int templatefile_check_kind(const char *path, mode_t wanted, struct error *err)
+static int refuse_kind(const char *path, mode_t mode, const char *wanted, struct error *err)
 {
     static const struct {
         mode_t mode;
         const char *name;
     } kinds[] = {{S_IFREG, "a file"},    {S_IFDIR, "a directory"}, {S_IFIFO, "a FIFO"},
                  {S_IFSOCK, "a socket"}, {S_IFCHR, "a device"},    {S_IFBLK, "a device"}};
-    const char *found = "something else", *want = "a file";
+    const char *found = "something else";
+
+    for (size_t i = 0; i < ARRAY_LENGTH(kinds); i++) {
+        found = kinds[i].mode == (mode & S_IFMT) ? kinds[i].name : found;
+    }
+    return error_set(err, ERR_USAGE, "%s: %s, not %s", path, found, wanted);
+}
+
+int templatefile_check_directory(const char *path, struct error *err)
+{
     struct stat status;
 
     if (lstat(path, &status) < 0) {
@@ -27,29 +38,60 @@ int templatefile_check_kind(const char *path, mode_t wanted, struct error *err)
         return errno == ENOENT || errno == ELOOP ? error_set(err, ERR_USAGE, "%s: a link that leads nowhere", path)
                                                  : error_set_errno(err, errno, "%s", path);
     }
-    for (size_t i = 0; i < ARRAY_LENGTH(kinds); i++) {
-        found = kinds[i].mode == (status.st_mode & S_IFMT) ? kinds[i].name : found;
-        want = kinds[i].mode == wanted ? kinds[i].name : want;
+    return S_ISDIR(status.st_mode) ? 0 : refuse_kind(path, status.st_mode, "a directory", err);
+}
+
+static int refuse_open(const char *path, int reason, struct error *err)
+{
+    switch (reason) {
+    case ENOENT:
+        return error_set(err, ERR_USAGE, "%s: there is no such file", path);
+    case ENXIO:
+        return refuse_kind(path, S_IFSOCK, "a file", err);
+    case ELOOP:
+        return error_set(err, ERR_USAGE,
+                         "%s: a symbolic link, which could lead any file of this host into a box; a template holds the "
+                         "file itself",
+                         path);
+    default:
+        return error_set_errno(err, reason, "%s", path);
     }
-    return (status.st_mode & S_IFMT) == wanted ? 0 : error_set(err, ERR_USAGE, "%s: %s, not %s", path, found, want);
+}
+
+/* A template may be anybody's, and git keeps links: none is followed. What is judged is what was opened, so that
+ * nothing can be put in its place in between. O_NONBLOCK: a FIFO would else wait for a writer. */
+static int read_file(const char *path, size_t ceiling, struct buffer *ret_data, struct error *err)
+{
+    CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    CLEANUP(error_reset) struct error cause = {0};
+    struct stat status;
+
+    if (fd < 0) {
+        return refuse_open(path, errno, err);
+    }
+    if (fstat(fd, &status) < 0) {
+        return error_set_errno(err, errno, "%s", path);
+    }
+    if (!S_ISREG(status.st_mode)) {
+        return refuse_kind(path, status.st_mode, "a file", err);
+    }
+    if (fd_read_all(fd, ceiling, ret_data, &cause) == 0) {
+        return 0;
+    }
+    return cause.errnum == 0 ? error_set(err, ERR_USAGE, "%s: larger than %zu MiB", path, ceiling / (1024 * 1024))
+                             : error_set_errno(err, cause.errnum, "%s", path);
+}
+
+int templatefile_read_env(const char *path, struct buffer *ret_data, struct error *err)
+{
+    return read_file(path, TEMPLATEFILE_ENV_CEILING, ret_data, err);
 }
 
 /* At most TEMPLATEFILE_CEILING bytes of UTF-8 without NUL: the daemon takes them as a JSON string. */
 static int read_text(const char *path, struct buffer *ret_data, struct error *err)
 {
-    CLEANUP(error_reset) struct error cause = {0};
-
-    if (templatefile_check_kind(path, S_IFREG, err) < 0) {
+    if (read_file(path, TEMPLATEFILE_CEILING, ret_data, err) < 0) {
         return -1;
-    }
-    if (fd_read_file(path, TEMPLATEFILE_CEILING + 1, ret_data, &cause) < 0) {
-        if (cause.code == ERR_SYSTEM && cause.errnum == 0) {
-            return error_set(err, ERR_USAGE, "%s: larger than 1 MiB", path);
-        }
-        return error_move(err, &cause);
-    }
-    if (ret_data->length > TEMPLATEFILE_CEILING) {
-        return error_set(err, ERR_USAGE, "%s: larger than 1 MiB", path);
     }
     if (ret_data->length >= 2 && memcmp(ret_data->data, "\x1f\x8b", 2) == 0) {
         error_set(err, ERR_USAGE, "%s: compressed with gzip", path);

@@ -27,20 +27,58 @@
 
 /* cloud-init's Python has its YAML and its schema. "default" is the user that cloud.cfg describes. */
 static const char judge[] =
-    "import json, os, re, subprocess, sys\n"
+    "import difflib, json, os, re, shutil, subprocess, sys\n"
     "import yaml\n"
     "data, script = sys.argv[1:]\n"
     "def run(*words):\n"
     "    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors='replace')\n"
     "    return done.returncode, (done.stdout + done.stderr).strip()\n"
+    "def place(text, key):\n"
+    "    for number, line in enumerate(text.splitlines(), 1):\n"
+    "        if re.match(r'[\"\\']?' + re.escape(key) + r'[\"\\']?\\s*:', line):\n"
+    "            return f'user-data.yaml:{number}: '\n"
+    "    return 'user-data.yaml: '\n"
+    "def clean(text, known, path, words):\n"
+    "    odd = re.search(r\"\\((.*) (?:was|were) unexpected\\)\", words)\n"
+    "    keys = re.findall(r\"'([^']*)'\", odd.group(1)) if odd else []\n"
+    "    if keys and '.' in path:\n"
+    "        return place(text, path.split('.')[0]) + f'{path}: unknown key {keys[0]}'\n"
+    "    if keys and path in ('', keys[0]):\n"
+    "        near = difflib.get_close_matches(keys[0], known, 1, 0.75)\n"
+    "        return place(text, keys[0]) + f'unknown key {keys[0]}' + (f': did you mean {near[0]}?' if near else '')\n"
+    "    tail = re.search(r' ((?:is|does|has) (?:not|too|no) .*)$', words, re.S)\n"
+    "    words = tail.group(1) if tail else words\n"
+    "    words = words.replace('is not valid under any of the given schemas', 'is not of a form that cloud-init takes')\n"
+    "    words += f' (did you mean {path}s?)' if path + 's' in known else ''\n"
+    "    return place(text, path.split('.')[0]) + (path + ' ' if tail else path + ': ' if path else '') + words[:160]\n"
+    "def told(text, words):\n"
+    "    try:\n"
+    "        config = yaml.safe_load(text)\n"
+    "    except yaml.MarkedYAMLError as fault:\n"
+    "        mark = fault.problem_mark or fault.context_mark\n"
+    "        return f'user-data.yaml:{mark.line + 1}:{mark.column + 1}: {fault.problem}'\n"
+    "    except yaml.YAMLError:\n"
+    "        config = None\n"
+    "    try:\n"
+    "        from cloudinit.config import schema\n"
+    "        known = schema.get_schema()\n"
+    "        try:\n"
+    "            schema.validate_cloudconfig_schema(config, known, strict=True, log_details=False)\n"
+    "        except schema.SchemaValidationError as fault:\n"
+    "            found = [clean(text, known.get('properties', {}), *problem) for problem in fault.schema_errors]\n"
+    "            return '; '.join(dict.fromkeys(found[:3]))\n"
+    "    except Exception:\n"
+    "        pass\n"
+    "    words = words.split('schema errors: ')[-1].split('Error: Invalid')[0].replace('/root/', '').strip()\n"
+    "    words = re.sub(r'format-l(\\d+)\\.c(\\d+): ', r'user-data.yaml:\\1:\\2: ', words)\n"
+    "    return words[:200] or 'it is refused'\n"
     "text = open(data, encoding='utf-8').read()\n"
     "known = ('#!', '#include', '#cloud-boothook', '#cloud-config-archive', '#cloud-config-jsonp', '#part-handler',\n"
     "         '## template', 'Content-Type:', 'MIME-Version:')\n"
-    "answer = {'cloud_config': not text.startswith(known), 'schema': '', 'users': [], 'syntax': None}\n"
+    "answer = {'cloud_config': not text.startswith(known), 'schema': '', 'users': [], 'syntax': None, 'missing': None}\n"
     "if answer['cloud_config']:\n"
     "    status, words = run('cloud-init', 'schema', '--config-file', data)\n"
-    "    words = words.split('schema errors: ')[-1].split('Error: Invalid')[0].replace('/root/', '').strip()\n"
-    "    answer['schema'] = (words or 'it is refused') if status else ''\n"
+    "    answer['schema'] = told(text, words) if status else ''\n"
     "    try:\n"
     "        config = yaml.safe_load(text)\n"
     "    except yaml.YAMLError:\n"
@@ -58,7 +96,13 @@ static const char judge[] =
     "else None\n"
     "if os.path.exists(script):\n"
     "    line = open(script, encoding='utf-8').readline()\n"
-    "    shell = re.match(r'#!\\s*(?:/usr/bin/env\\s+)?(\\S*?(?:ba|da|)sh)(\\s|$)', line)\n"
+    "    program = re.match(r'#!\\s*(?:/usr/bin/env\\s+(?:-S\\s+)?)?(\\S+)', line)\n"
+    "    if program and not shutil.which(program.group(1)):\n"
+    "        offers = [path for path in map(shutil.which, ('sh', 'bash', 'python3', 'perl')) if path]\n"
+    "        made = not answer['cloud_config'] or os.path.basename(program.group(1)) in text\n"
+    "        answer['missing'] = f'no {program.group(1)} in the image, which has ' + ', '.join(offers)\n"
+    "        answer['made'] = made\n"
+    "    shell = not answer['missing'] and re.match(r'#!\\s*(?:/usr/bin/env\\s+)?(\\S*?(?:ba|da|)sh)(\\s|$)', line)\n"
     "    if shell:\n"
     "        status, words = run(shell.group(1), '-n', script)\n"
     "        answer['syntax'] = (words.replace('/root/', '') or 'it cannot be read') if status else ''\n"
@@ -92,6 +136,7 @@ int templatejudge_read(const char *data, size_t length, struct templatejudge_ans
     }
     const char *schema = json_text(object, "schema");
     const char *syntax = json_text(object, "syntax");
+    const char *missing = json_text(object, "missing");
 
     if (!schema) {
         return error_set(err, ERR_PROTOCOL, "the guest's answer says nothing of the schema");
@@ -101,6 +146,8 @@ int templatejudge_read(const char *data, size_t length, struct templatejudge_ans
         .schema = one_line(schema),
         .users = json_is_array(json_object_get(object, "users")) ? one_line(users.data) : NULL,
         .syntax = syntax ? one_line(syntax) : NULL,
+        .missing = missing ? one_line(missing) : NULL,
+        .made = json_is_true(json_object_get(object, "made")),
     };
     return 0;
 }
@@ -215,5 +262,6 @@ void templatejudge_reset(struct templatejudge_answer *answer)
     free(answer->schema);
     free(answer->users);
     free(answer->syntax);
+    free(answer->missing);
     *answer = (struct templatejudge_answer){0};
 }

@@ -13,6 +13,8 @@ struct templatejudge_answer {
     char *schema;      /* what is wrong with the cloud-config; "" where nothing is */
     char *users;       /* the users that it makes, separated by blanks; NULL where it cannot be read */
     char *syntax; /* what the shell says of converge.sh; "" where nothing, NULL where its interpreter is no shell */
+    char *missing; /* that the image lacks the interpreter of converge.sh, and what it has; NULL where it has it */
+    bool made;     /* user-data.yaml may bring that interpreter */
 };
 
 /* Asks in a box that is made from the template's image for that, and removed again on every way out. ERR_STATE where

@@ -141,6 +141,7 @@ static int run(struct context *context, struct error *err)
         narrate_note(context->narrator,
                      "no template anywhere; box looks in --template-dir and ~/.config/box/templates");
     }
+    (void)fflush(context->out); /* or a warning lands within a row, where both go into one pipe */
     for (size_t i = 0; i < count; i++) {
         if (rows[i].fault) {
             narrate_warn(context->narrator, "%s", rows[i].fault);

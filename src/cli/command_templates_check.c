@@ -68,6 +68,7 @@ static int run(struct context *context, struct error *err)
     } else {
         print_table(context, &check);
     }
+    (void)fflush(context->out);
     size_t faults = count(&check, TEMPLATECHECK_FAULT), open = count(&check, TEMPLATECHECK_NOT_JUDGED);
 
     if (open > 0 && faults == 0) {
@@ -88,7 +89,9 @@ const struct command command_templates_check = {
     .help = "Each file by itself: kinds, sizes, bytes, keys and values. Then, in a box\n"
             "that is made from its image for that and removed again: whether cloud-init's\n"
             "own schema takes user-data.yaml (no unknown key among others), whether that\n"
-            "makes the user of box.env, and whether the shell can read converge.sh.\n"
+            "makes the user of box.env, whether the image has the interpreter of\n"
+            "converge.sh, and whether the shell can read that. Files that are none of a\n"
+            "template are named; one whose name is nearly right is a fault.\n"
             "\n"
             "What cannot be judged here, for want of a daemon or of the image, is said to\n"
             "be not judged. Exit status 1 where a check failed.\n",

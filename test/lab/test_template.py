@@ -132,7 +132,7 @@ class Templates(unittest.TestCase):
         data.write_bytes(b"\x1f\x8b\x08\0")
         self.assertIn("gzip", fault())
         for make, says in ((data.mkdir, "a directory"), (lambda: os.mkfifo(data), "a FIFO"),
-                           (lambda: data.symlink_to("gone"), "leads nowhere"), (lambda: None, "no such file")):
+                           (lambda: data.symlink_to("gone"), "a symbolic link"), (lambda: None, "no such file")):
             data.rmdir() if data.is_dir() else data.unlink(missing_ok=True)
             make()
             self.assertIn(says, fault())
@@ -146,7 +146,20 @@ class Templates(unittest.TestCase):
     def test_new_names_the_templates_that_there_are(self):
         done = self.box("new", "--name", "template-box", "--template", "bleak", INCUS_SOCKET=str(self.root / "none"))
         self.assertEqual(done.returncode, 1)
-        self.assertIn("blank", done.stderr)
+        self.assertIn("no such template: bleak: did you mean blank?; there is: ", done.stderr)
+
+    def test_a_warning_does_not_land_within_a_row(self):
+        for number in range(60):
+            self.write(self.user / f"bad{number}", 'BOX_NETWORK="lan"\n')
+        done = subprocess.run([harness.binary(), "templates"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=30, check=False,
+                              env={**os.environ, "XDG_CONFIG_HOME": str(self.root / "config")})
+        self.assertEqual(done.returncode, 0, done.stdout)
+        lines = done.stdout.splitlines()
+        rows = [number for number, line in enumerate(lines) if " cannot be used " in line and "unknown key" not in line]
+        warnings = [number for number, line in enumerate(lines) if "unknown key BOX_NETWORK" in line]
+        self.assertEqual((len(rows), len(warnings)), (60, 60), done.stdout)
+        self.assertGreater(min(warnings), max(rows))
 
 
 if __name__ == "__main__":

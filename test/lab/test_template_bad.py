@@ -17,7 +17,7 @@ ENV = b'BOX_USER="dev"\nBOX_MEMORY="512MiB"\n'
 DATA = b"#cloud-config\nusers:\n  - name: dev\n    shell: /bin/bash\n"
 SCRIPT = b"#!/bin/sh\ntrue\n"
 LARGE = b"#" * (20 * 1024 * 1024)
-FIFO, GONE, FOLDER, ABSENT = object(), object(), object(), object()
+FIFO, GONE, FOLDER, ABSENT, HOSTS = object(), object(), object(), object(), object()
 
 # name, file, what it holds, words: told by `new` and by `check`, before any request.
 REFUSED = [
@@ -38,7 +38,10 @@ REFUSED = [
     ("gzip", "user-data.yaml", b"\x1f\x8b\x08\0\0\0\0\0", "user-data.yaml: compressed with gzip"),
     ("large", "user-data.yaml", DATA + LARGE, "user-data.yaml: larger than 1 MiB"),
     ("fifo", "user-data.yaml", FIFO, "user-data.yaml: a FIFO, not a file"),
-    ("link", "user-data.yaml", GONE, "user-data.yaml: a link that leads nowhere"),
+    ("link", "user-data.yaml", GONE, "user-data.yaml: a symbolic link"),
+    ("carries", "user-data.yaml", HOSTS, "user-data.yaml: a symbolic link, which could lead any file of this host into a box"),
+    ("env-carries", "box.env", HOSTS, "box.env: a symbolic link"),
+    ("script-carries", "converge.sh", HOSTS, "converge.sh: a symbolic link"),
     ("folder", "user-data.yaml", FOLDER, "user-data.yaml: a directory, not a file"),
     ("absent", "user-data.yaml", ABSENT, "user-data.yaml: there is no such file"),
     ("c1", "user-data.yaml", DATA + "x: \x9b\n".encode(), "user-data.yaml:5: a control character (U+009B)"),
@@ -48,7 +51,7 @@ REFUSED = [
     ("script-crlf", "converge.sh", SCRIPT.replace(b"\n", b"\r\n"), "converge.sh:1: a carriage return"),
     ("script-none", "converge.sh", b"echo hello\n", "converge.sh:1: a script begins with #!"),
     ("script-fifo", "converge.sh", FIFO, "converge.sh: a FIFO, not a file"),
-    ("script-link", "converge.sh", GONE, "converge.sh: a link that leads nowhere"),
+    ("script-link", "converge.sh", GONE, "converge.sh: a symbolic link"),
     ("script-large", "converge.sh", SCRIPT + LARGE, "converge.sh: larger than 1 MiB"),
 ]
 
@@ -59,7 +62,7 @@ KEPT = [
     ("headless", DATA.split(b"\n", 1)[1], None, (), "cloud-init dropped the user-data"),
     ("tag", DATA + b"x: !foo bar\n", None, (), "cloud-init dropped the user-data"),
     ("script", DATA, b"#!/bin/sh\necho the shelf is empty\nexit 3\n", (), "converge.sh failed (exit status 3): the shelf is empty"),
-    ("interpreter", DATA, b"#!/bin/nothing\n", (), "converge.sh failed (exit status 127)"),
+    ("interpreter", DATA, b"#!/bin/nothing\n", (), "; its interpreter, or a command that it calls, is missing in the box"),
     ("endless", DATA + b"runcmd: [[sh, -c, 'while :; do sleep 1; done']]\n", None, ("--wait", "3"), "was not done after 3 s"),
 ]
 
@@ -90,6 +93,10 @@ class Templates(unittest.TestCase):
                 os.mkfifo(path)
             elif data is GONE:
                 path.symlink_to("gone")
+            elif data is HOSTS:  # sound in itself, and not the template's
+                hosts = self.root / f"hosts-{file}"
+                hosts.write_bytes({"box.env": ENV, "user-data.yaml": DATA, "converge.sh": SCRIPT}[file])
+                path.symlink_to(hosts)
             elif data is FOLDER:
                 path.mkdir()
             elif data is not ABSENT and data is not None:
@@ -154,7 +161,8 @@ class Bad(Templates):
         self.template("colon", **{"user-data.yaml": DATA + b"foo: bar: baz\n"})
         done = self.new("colon")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
-        self.assertIn("mapping values", done.stderr)
+        self.assertIn("user-data.yaml is no YAML: mapping values", done.stderr)
+        self.assertIn(f"box templates check {self.root}/colon, which tells the line", done.stderr)
         self.assertNotIn(PREFIX + "colon", LAB.box("list").stdout)
 
 
@@ -166,7 +174,7 @@ class Check(Templates):
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         self.assertFalse([row["name"] for row in LAB.query("/1.0/instances?recursion=1") if row["name"].startswith("check-")])
         rows = {row["check"]: row for row in json.loads(done.stdout)["checks"]}
-        self.assertEqual(list(rows), ["name", "box.env", "user-data.yaml", "converge.sh", "schema", "user", "syntax"])
+        self.assertEqual(list(rows), ["name", "box.env", "user-data.yaml", "converge.sh", "files", "schema", "user", "syntax"])
         return {name: row["verdict"] for name, row in rows.items()}, {name: row["detail"] for name, row in rows.items()}
 
     def test_what_ships_is_sound(self):
@@ -174,7 +182,7 @@ class Check(Templates):
         done = self.check(place)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stdout, r"(?m)^CHECK +VERDICT +DETAIL$")
-        self.assertEqual(done.stdout.count(" holds "), 7, done.stdout)
+        self.assertEqual(done.stdout.count(" holds "), 8, done.stdout)
 
     def test_the_one_that_the_docs_make_is_sound(self):
         text = (harness.ROOT / "docs" / "templates.md").read_text()
@@ -189,15 +197,48 @@ class Check(Templates):
                                          "converge.sh": b"#!/bin/sh\nif true; then\n"})
         verdict, detail = self.verdicts(place, 1)
         self.assertEqual([name for name, word in verdict.items() if word == "fault"], ["schema", "user", "syntax"])
-        self.assertIn("'nonsense' was unexpected", detail["schema"])
-        self.assertEqual(detail["user"], "box.env says dev, and user-data.yaml makes ops")
+        self.assertEqual(detail["schema"], "user-data.yaml:5: unknown key nonsense")
+        self.assertEqual(detail["user"], f"{place}/box.env: BOX_USER is dev, and user-data.yaml makes ops")
         self.assertIn("converge.sh: ", detail["syntax"])
+
+    def test_what_cloud_init_refuses_is_one_sentence_with_its_line(self):
+        place = self.template("forms", **{"user-data.yaml": DATA.replace(b"users:", b"user:") + b"runcmd: 5\npakages: [jq]\n"})
+        verdict, detail = self.verdicts(place, 1)
+        self.assertEqual([name for name, word in verdict.items() if word == "fault"], ["schema", "user"])
+        self.assertEqual(sorted(detail["schema"].split("; ")), [
+            "user-data.yaml:2: user is not of type 'object' (did you mean users?)",
+            "user-data.yaml:5: runcmd is not of type 'array'",
+            "user-data.yaml:6: unknown key pakages: did you mean packages?"])
+
+    def test_an_interpreter_that_the_image_lacks(self):
+        place = self.template("lacks", **{"converge.sh": b"#!/bin/nosuch\n"})
+        verdict, detail = self.verdicts(place, 1)
+        self.assertEqual([name for name, word in verdict.items() if word == "fault"], ["syntax"])
+        self.assertRegex(detail["syntax"], r"^no /bin/nosuch in the image, which has /\S*/sh, /\S*/bash, /\S*/python3")
+        place = self.template("brings", **{"converge.sh": b"#!/usr/bin/env nosuch\n", "user-data.yaml": DATA + b"packages: [nosuch]\n"})
+        verdict, detail = self.verdicts(place, 0)
+        self.assertEqual(verdict["syntax"], "not judged")
+        self.assertIn("no nosuch in the image", detail["syntax"])
+
+    def test_a_file_that_is_none_of_a_template(self):
+        nowhere = {"INCUS_SOCKET": str(self.root / "none")}
+        place = self.template("strays")
+        for name in ("README.md", ".gitignore", "notes.txt", "converge.sh~"):
+            (place / name).write_text("")
+        done = self.check(place, **nowhere)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"{place}/notes.txt is not used", done.stderr)
+        self.assertNotRegex(done.stderr, "README|gitignore")
+        (place / "convege.sh").write_text("")
+        done = self.check(place, **nowhere)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stdout, r"(?m)^files +fault +convege\.sh: did you mean converge\.sh\?$")
 
     def test_what_cannot_be_judged_says_so(self):
         place = self.template("colon", **{"user-data.yaml": DATA + b"foo: bar: baz\n", "converge.sh": b"#!/usr/bin/python3\n"})
         verdict, detail = self.verdicts(place, 1)
         self.assertEqual((verdict["schema"], verdict["user"], verdict["syntax"]), ("fault", "not judged", "not judged"))
-        self.assertIn("line 5", detail["schema"])
+        self.assertEqual(detail["schema"], "user-data.yaml:5:9: mapping values are not allowed here")
         place = self.template("image", **{"box.env": ENV + b'BOX_IMAGE="debian/99"\n'})
         verdict, detail = self.verdicts(place, 0)
         self.assertEqual(verdict["schema"], "not judged")
@@ -205,7 +246,7 @@ class Check(Templates):
         done = self.check(harness.ROOT / "templates" / "blank", INCUS_SOCKET=str(self.root / "none"))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("no Incus answers", done.stdout)
-        self.assertIn("3 of 7 were not judged", done.stderr)
+        self.assertIn("3 of 8 were not judged", done.stderr)
 
     def test_staging_is_refused_where_no_vm_runs(self):
         if "qemu" in LAB.query("/1.0")["environment"]["driver"]:

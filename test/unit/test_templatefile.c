@@ -95,6 +95,27 @@ static void a_script_need_not_be_there(void **state)
     assert_string_equal(err.message, "/dev/null: a device, not a file");
 }
 
+/* A link would carry what it leads to into a box, whoever may read that. */
+static void no_link_is_followed(void **state)
+{
+    static reader *const readers[] = {templatefile_read_env, templatefile_read_user_data, templatefile_read_script};
+    CLEANUP(freep) char *link = xasprintf("%s.link", path);
+
+    assert_int_equal(fd_write_file(path, "#!/bin/sh\n", 10, 0644, NULL), 0);
+    for (size_t i = 0; i < 2 * ARRAY_LENGTH(readers); i++) {
+        CLEANUP(buffer_reset) struct buffer data = {0};
+        CLEANUP(error_reset) struct error err = {0};
+
+        assert_int_equal(symlink(i % 2 == 0 ? path : "nowhere", link), 0);
+        assert_int_equal(readers[i / 2](link, &data, &err), -1);
+        assert_int_equal(unlink(link), 0);
+        assert_int_equal(err.code, ERR_USAGE);
+        assert_int_equal(data.length, 0);
+        assert_memory_equal(err.message, link, strlen(link));
+        assert_non_null(strstr(err.message, ": a symbolic link"));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -102,6 +123,7 @@ int main(void)
         cmocka_unit_test(user_data_may_be_a_script),
         cmocka_unit_test(a_script_can_be_run),
         cmocka_unit_test(a_script_need_not_be_there),
+        cmocka_unit_test(no_link_is_followed),
     };
 
     return cmocka_run_group_tests(tests, make_file, remove_file);
