@@ -210,6 +210,11 @@ class Check(Templates):
             "user-data.yaml:5: runcmd is not of type 'array'",
             "user-data.yaml:6: unknown key pakages: did you mean packages?"])
 
+        for data, words in ((DATA.split(b"\n", 1)[1], "user-data.yaml:1: the first line is not #cloud-config"),
+                            (DATA.replace(b"shell", b"shel"), "user-data.yaml:4: users.0: unknown key shel")):
+            (place / "user-data.yaml").write_bytes(data)
+            self.assertEqual(self.verdicts(place, 1)[1]["schema"], words)
+
     def test_an_interpreter_that_the_image_lacks(self):
         place = self.template("lacks", **{"converge.sh": b"#!/bin/nosuch\n"})
         verdict, detail = self.verdicts(place, 1)

@@ -22,6 +22,16 @@ static void reads_what_the_image_says(void **state)
     assert_null(strchr(answer.schema, '\x1b'));
     assert_string_equal(answer.users, "dev ops");
     assert_null(answer.syntax);
+    assert_null(answer.missing);
+}
+
+static void reads_that_an_interpreter_is_missing(void **state)
+{
+    CLEANUP(templatejudge_reset) struct templatejudge_answer answer = {0};
+
+    assert_int_equal(read_answer("{\"schema\": \"\", \"missing\": \"no /bin/x\\u001b[2J\\nhere\", \"made\": true}", &answer, NULL), 0);
+    assert_string_equal(answer.missing, "no /bin/x here");
+    assert_true(answer.made);
 }
 
 static void what_cannot_be_read_is_told_apart(void **state)
@@ -53,6 +63,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_what_the_image_says),
+        cmocka_unit_test(reads_that_an_interpreter_is_missing),
         cmocka_unit_test(what_cannot_be_read_is_told_apart),
         cmocka_unit_test(anything_else_is_no_answer),
     };
