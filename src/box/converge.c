@@ -21,8 +21,8 @@
 #define LINE_CEILING  400
 #define LINES_CEILING 5000 /* a script that never ends its words must not fill a log */
 #define BUSY          75   /* EX_TEMPFAIL */
-#define CANNOT_RUN    126 /* a shell's words for what it cannot execute, */
-#define NOT_FOUND     127 /* and for what is not there */
+#define CANNOT_RUN    126  /* a shell's words for what it cannot execute, */
+#define NOT_FOUND     127  /* and for what is not there */
 #define KILL_BUDGET   10000
 #define GUEST_PATH    "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
