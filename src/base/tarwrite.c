@@ -17,7 +17,8 @@
 
 #define DEPTH      200 /* directories within each other: each holds a descriptor open */
 #define CHUNK      ((size_t)256 * 1024)
-#define OCTAL_SIZE ((uint64_t)8 << 30) /* eleven octal digits end here */
+#define SLURPED    ((uint64_t)64 << 20) /* the most that is read of a file before its size is known */
+#define OCTAL_SIZE ((uint64_t)8 << 30)  /* eleven octal digits end here */
 
 static void count(uint64_t *counter, uint64_t more)
 {
@@ -98,6 +99,30 @@ static int write_header(const struct tarwrite *archive, char type, const char *n
     return write_block(archive, type, name, link, status, size, err);
 }
 
+/* The sizes of files in /proc and /sys are told as 0 or as a page, whatever is in them. */
+static int add_small_file(const struct tarwrite *archive, int fd, const char *path, const char *name,
+                          const struct stat *status, struct error *err)
+{
+    CLEANUP(buffer_reset) struct buffer data = {0};
+    if (fd_read_all(fd, SLURPED, &data, err) < 0) {
+        return error_wrap(err, "cannot read %s", path);
+    }
+    if (write_header(archive, TARBLOCK_FILE, name, "", status, data.length, err) < 0 ||
+        (data.length && fd_write_all(archive->fd, data.data, data.length, err) < 0)) {
+        return -1;
+    }
+    count(archive->moved, data.length);
+    return pad(archive, data.length, err);
+}
+
+static void note_growth(const struct tarwrite *archive, int fd, const char *path)
+{
+    char more;
+    if (read(fd, &more, 1) > 0) {
+        tally_add(archive->grown, path);
+    }
+}
+
 static int add_file(const struct tarwrite *archive, int fd, const char *path, const char *name,
                     const struct stat *status, struct error *err)
 {
@@ -124,6 +149,7 @@ static int add_file(const struct tarwrite *archive, int fd, const char *path, co
         left -= (uint64_t)got;
         count(archive->moved, (uint64_t)got);
     }
+    note_growth(archive, fd, path);
     return pad(archive, size, err);
 }
 
@@ -198,7 +224,7 @@ static int add(const struct tarwrite *archive, int parent, const char *entry, co
         if (!depth) {
             return error_set(err, ERR_USAGE, "%s is neither a file nor a directory", path);
         }
-        count(archive->skipped, 1);
+        tally_add(archive->skipped, path);
         return 0;
     }
     CLEANUP(fd_closep) int fd = openat(parent, entry, O_RDONLY | O_CLOEXEC | O_NONBLOCK | (depth ? O_NOFOLLOW : 0));
@@ -215,7 +241,8 @@ static int add(const struct tarwrite *archive, int parent, const char *entry, co
     if (!S_ISREG(status.st_mode)) {
         return error_set(err, ERR_SYSTEM, "%s changed while it was being copied", path);
     }
-    return add_file(archive, fd, path, name, &status, err);
+    return (size_t)status.st_size < CHUNK ? add_small_file(archive, fd, path, name, &status, err)
+                                          : add_file(archive, fd, path, name, &status, err);
 }
 
 int tarwrite_add(const struct tarwrite *archive, const char *path, const char *name, struct error *err)

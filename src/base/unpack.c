@@ -31,6 +31,42 @@ static char *temporary_name(void)
     return xasprintf(".box-cp-%016llx", (unsigned long long)random);
 }
 
+/* NULL for what a copy may replace. */
+static const char *describe_special(mode_t mode)
+{
+    switch (mode & S_IFMT) {
+    case S_IFCHR:
+        return "character device";
+    case S_IFBLK:
+        return "block device";
+    case S_IFIFO:
+        return "FIFO";
+    case S_IFSOCK:
+        return "socket";
+    default:
+        return NULL;
+    }
+}
+
+static int judge(const struct stat *status, const char *name, struct error *err)
+{
+    const char *what = describe_special(status->st_mode);
+    return what ? error_set(err, ERR_STATE, "%s is a %s, and stays one: only a file is replaced", name, what) : 0;
+}
+
+/* The one rename here. What stands there is looked at once more: it may have come since the copy began. */
+static int give_name(int directory, const char *temporary, const char *name, struct error *err)
+{
+    struct stat status;
+    if (fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && judge(&status, name, err) < 0) {
+        return -1;
+    }
+    if (renameat(directory, temporary, directory, name) < 0) {
+        return error_set_errno(err, errno, "cannot write %s", name);
+    }
+    return 0;
+}
+
 static int write_data(const struct unpack *unpack, struct tarread *reader, int fd, const char *name, struct error *err)
 {
     CLEANUP(freep) char *chunk = xmalloc(CHUNK);
@@ -57,9 +93,7 @@ static int place_file(const struct unpack *unpack, struct tarread *reader, const
     int result = write_data(unpack, reader, fd, name, err);
     if (result == 0) {
         (void)futimens(fd, times);
-        if (renameat(directory, temporary, directory, name) < 0) {
-            result = error_set_errno(err, errno, "cannot write %s", name);
-        }
+        result = give_name(directory, temporary, name, err);
     }
     if (result < 0) {
         (void)unlinkat(directory, temporary, 0);
@@ -90,19 +124,18 @@ static bool stays_inside(const char *link, size_t depth)
     return true;
 }
 
-static int place_link(const struct unpack *unpack, const char *link, int directory, const char *name, size_t depth,
-                      struct error *err)
+static int place_link(const struct unpack *unpack, const char *path, const char *link, int directory, const char *name,
+                      size_t depth, struct error *err)
 {
     if (!stays_inside(link, depth)) {
-        count(unpack->skipped, 1);
+        tally_add(unpack->skipped, path);
         return 0;
     }
     CLEANUP(freep) char *temporary = temporary_name();
     if (symlinkat(link, directory, temporary) < 0) {
         return error_set_errno(err, errno, "cannot make the link %s", name);
     }
-    if (renameat(directory, temporary, directory, name) < 0) {
-        error_set_errno(err, errno, "cannot make the link %s", name);
+    if (give_name(directory, temporary, name, err) < 0) {
         (void)unlinkat(directory, temporary, 0);
         return -1;
     }
@@ -142,11 +175,11 @@ static int place(const struct unpack *unpack, struct tarread *reader, const stru
     case TARREAD_DIRECTORY:
         return enter(directory, name, entry->mode & 0777, &fd, err);
     case TARREAD_SYMLINK:
-        return place_link(unpack, entry->link, directory, name, depth, err);
+        return place_link(unpack, entry->name, entry->link, directory, name, depth, err);
     case TARREAD_OTHER:
         break;
     }
-    count(unpack->skipped, 1);
+    tally_add(unpack->skipped, entry->name);
     return 0;
 }
 
@@ -224,11 +257,41 @@ static int open_parent(const char *target, int *ret_fd, const char **ret_name, s
     return 0;
 }
 
-int unpack_run(const struct unpack *unpack, const char *target, struct error *err)
+int unpack_resolve(const char *target, char **ret_final, struct error *err)
 {
     CLEANUP(freep) char *trimmed = xstrdup(target);
     for (size_t length = strlen(trimmed); length > 1 && trimmed[length - 1] == '/';) {
         trimmed[--length] = '\0';
+    }
+    struct stat status;
+    if (lstat(trimmed, &status) < 0) { /* a new name; or what makes it, says why not */
+        *ret_final = steal(&trimmed);
+        return 0;
+    }
+    if (!S_ISLNK(status.st_mode)) {
+        if (judge(&status, trimmed, err) < 0) {
+            return -1;
+        }
+        *ret_final = steal(&trimmed);
+        return 0;
+    }
+    CLEANUP(freep) char *led = NULL;
+    if (stat(trimmed, &status) < 0 || !(led = realpath(trimmed, NULL))) {
+        return errno == ENOENT ? error_set(err, ERR_STATE, "%s is a symbolic link that leads to nothing", trimmed)
+                               : error_set_errno(err, errno, "cannot follow the symbolic link %s", trimmed);
+    }
+    if (judge(&status, led, err) < 0) {
+        return error_wrap(err, "%s is a symbolic link", trimmed);
+    }
+    *ret_final = steal(&led);
+    return 0;
+}
+
+int unpack_run(const struct unpack *unpack, const char *target, struct error *err)
+{
+    CLEANUP(freep) char *trimmed = NULL;
+    if (unpack_resolve(target, &trimmed, err) < 0) {
+        return -1;
     }
     CLEANUP(tarread_closep) struct tarread *reader = tarread_open(unpack->fd);
     CLEANUP(fd_closep) int parent = -1;

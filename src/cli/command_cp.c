@@ -2,6 +2,7 @@
  * Not for: how they travel; see transfer.c. */
 #include "base/memory.h"
 #include "base/text.h"
+#include "base/unpack.h"
 #include "box/box.h"
 #include "box/name.h"
 #include "cli/command.h"
@@ -34,6 +35,12 @@ static int read_sides(const struct context *context, char **ret_box, bool *ret_p
 {
     size_t last = context->arguments.count - 1;
     const char *path;
+    for (size_t i = 0; i <= last; i++) {
+        if (!*context->arguments.items[i]) {
+            error_set(err, ERR_USAGE, "%s is an empty word: no file has that name", i < last ? "a source" : "DST");
+            return ask_otherwise(err);
+        }
+    }
     CLEANUP(freep) char *target = box_of(context->arguments.items[last], &path);
     CLEANUP(freep) char *found = NULL;
     for (size_t i = 0; i < last; i++) {
@@ -94,12 +101,26 @@ static int push(struct context *context, const struct box *box, struct error *er
     return transfer_push(context, box, &sources, destination, err);
 }
 
-static int pull_one(struct context *context, const struct box *box, const char *source, bool into, struct error *err)
+/* What a source of the box becomes here. The caller frees. */
+static char *target_of(const struct context *context, const char *source, bool into)
 {
     const char *target = context->arguments.items[context->arguments.count - 1];
     CLEANUP(freep) char *base = transfer_base(source);
-    CLEANUP(freep) char *inside = *base && into ? xasprintf("%s/%s", target, base) : xstrdup(target);
-    return transfer_pull(context, box, source, inside, err);
+    return *base && into ? xasprintf("%s/%s", target, base) : xstrdup(target);
+}
+
+/* Before anything is copied. */
+static int check_target(const struct box *box, const char *source, const char *target, struct error *err)
+{
+    CLEANUP(freep) char *final = NULL;
+    struct stat status;
+    if (unpack_resolve(target, &final, err) == 0) {
+        return 0;
+    }
+    if (stat(target, &status) == 0) {
+        return error_remedy(err, "to write into it: box exec %s -- cat %s >%s", box->name, source, target);
+    }
+    return error_remedy(err, "name another file, or take this one away: rm %s", target);
 }
 
 static int pull(struct context *context, const struct box *box, struct error *err)
@@ -114,7 +135,16 @@ static int pull(struct context *context, const struct box *box, struct error *er
     for (size_t i = 0; i < last; i++) {
         const char *source = NULL;
         free(box_of(context->arguments.items[i], &source));
-        if (pull_one(context, box, source, into, err) < 0) {
+        CLEANUP(freep) char *inside = target_of(context, source, into);
+        if (check_target(box, source, inside, err) < 0) {
+            return -1;
+        }
+    }
+    for (size_t i = 0; i < last; i++) {
+        const char *source = NULL;
+        free(box_of(context->arguments.items[i], &source));
+        CLEANUP(freep) char *inside = target_of(context, source, into);
+        if (transfer_pull(context, box, source, inside, err) < 0) {
             return -1;
         }
     }
@@ -147,7 +177,8 @@ const struct command command_cp = {
             "\n"
             "No file ever stands half under its final name. Out of a box, devices and\n"
             "symbolic links that lead out of what is copied are left out: a box is not\n"
-            "trusted.\n",
+            "trusted. A device, FIFO or socket of this host is never replaced; a symbolic\n"
+            "link that is named as DST is followed.\n",
     .flags = CANCELLABLE,
     .run = run,
     .also = "copy scp push pull rsync file",

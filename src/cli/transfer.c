@@ -7,12 +7,14 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/tally.h"
 #include "base/tarwrite.h"
 #include "base/text.h"
 #include "base/unpack.h"
 #include "box/box.h"
 #include "cli/amount.h"
 #include "cli/landing.h"
+#include "cli/lastwords.h"
 #include "incus/exec.h"
 
 #include <errno.h>
@@ -82,15 +84,32 @@ static const char file_script[] =
                          "chmod -- \"$5\" \"$tmp/data\" && touch -d \"@$6\" -- \"$tmp/data\" || exit 3\n"
                          "mv -fT -- \"$tmp/data\" \"$into/${name:-$3}\" || exit 3\n";
 
-static const char pull_script[] =
-    FIND_PATH "[ ! -d \"$path\" ] || exec tar --hard-dereference -b 512 -C \"$path\" -cf - .\n"
-              "[ -e \"$path\" ] || fail \"there is no $1\"\n"
-              "[ -f \"$path\" ] || fail \"$1 is neither a file nor a directory\"\n"
-              "exec tar -h -b 512 -C \"$(dirname -- \"$path\")\" -cf - \"./$(basename -- \"$path\")\"\n";
+/* A file is told with the size that reading it yields: /proc tells 0, /sys a page, whatever is in them. What such a
+ * file holds goes into a file of its own first; a tree of them is refused, for tar would take none of it without a
+ * word. */
+static const char pull_script[] = FIND_PATH
+    "if [ -d \"$path\" ]; then\n"
+    "    kind=$(stat -f -c %T -- \"$path\" 2>/dev/null)\n"
+    "    case $kind in proc | sysfs | debugfs | tracefs | securityfs | configfs | cgroup*)\n"
+    "        fail \"$1 holds files of the kernel ($kind): copy the files that are meant one by one\" ;;\n"
+    "    esac\n"
+    "    exec tar --hard-dereference -b 512 -C \"$path\" -cf - .\n"
+    "fi\n"
+    "[ -e \"$path\" ] || fail \"there is no $1\"\n"
+    "[ -f \"$path\" ] || fail \"$1 is neither a file nor a directory\"\n"
+    "size=$(stat -L -c %s -- \"$path\") || exit 3\n"
+    "if [ \"$size\" -le 1048576 ] && [ \"$(cat -- \"$path\" 2>/dev/null | wc -c)\" -ne \"$size\" ]; then\n"
+    "    tmp=$(mktemp -d -t box-cp-XXXXXXXX) || exit 3\n" CLEAN_UP "    cat -- \"$path\" >\"$tmp/data\" || exit 3\n"
+    "    chmod --reference=\"$path\" -- \"$tmp/data\" && touch -r \"$path\" -- \"$tmp/data\" || exit 3\n"
+    "    tar -b 512 -C \"$tmp\" -cf - ./data\n"
+    "    exit\n"
+    "fi\n"
+    "exec tar -h -b 512 -C \"$(dirname -- \"$path\")\" -cf - \"./$(basename -- \"$path\")\"\n";
 
 /* What the two processes share. */
 struct shared {
-    uint64_t moved, total, skipped;
+    uint64_t moved, total;
+    struct tally skipped, grown;
     enum error_code code; /* of the helper's failure */
     char message[4096];
 };
@@ -214,7 +233,8 @@ static void helper_end(pid_t child)
 
 static int send_sources(const struct argv *sources, int fd, struct shared *shared, struct error *err)
 {
-    const struct tarwrite archive = {.fd = fd, .moved = &shared->moved, .skipped = &shared->skipped};
+    const struct tarwrite archive = {
+        .fd = fd, .moved = &shared->moved, .skipped = &shared->skipped, .grown = &shared->grown};
     for (size_t i = 0; i < sources->count; i++) {
         __atomic_add_fetch(&shared->total, tarwrite_size(sources->items[i]), __ATOMIC_RELAXED);
     }
@@ -229,18 +249,6 @@ static int send_sources(const struct argv *sources, int fd, struct shared *share
         }
     }
     return tarwrite_empty(&archive, "whole", err) < 0 ? -1 : tarwrite_end(&archive, err);
-}
-
-/* What the guest's tools said last, fit to be shown. */
-static char *last_words(const struct buffer *errors)
-{
-    CLEANUP(freep) char *clean = text_sanitise(errors->data ? errors->data : "", errors->length);
-    size_t length = strlen(clean);
-    while (length && (clean[length - 1] == '\n' || clean[length - 1] == ' ')) {
-        clean[--length] = '\0';
-    }
-    const char *newline = strrchr(clean, '\n');
-    return xstrdup(newline ? newline + 1 : clean);
 }
 
 struct courier {
@@ -288,22 +296,28 @@ static int carry(struct context *context, const struct box *box, const char *con
 
 static void conclude(struct context *context, const struct courier *courier)
 {
-    uint64_t skipped = courier->shared->skipped;
+    const struct shared *shared = courier->shared;
     if (courier->meter.told) {
         CLEANUP(freep) char *rate = describe_rate(&courier->meter);
         narrate_done(context->narrator, "%s", rate);
     }
-    if (skipped) {
+    if (shared->skipped.count) {
+        CLEANUP(freep) char *names = tally_names(&shared->skipped);
         narrate_warn(context->narrator,
-                     "%llu left out: no file, no directory, or a symbolic link that leads out of what was copied",
-                     (unsigned long long)skipped);
+                     "%llu left out: no file, no directory, or a symbolic link that leads out of what was copied: %s",
+                     (unsigned long long)shared->skipped.count, names);
+    }
+    if (shared->grown.count) {
+        CLEANUP(freep) char *names = tally_names(&shared->grown);
+        narrate_warn(context->narrator, "%llu grew meanwhile, and went as long as at the beginning: %s",
+                     (unsigned long long)shared->grown.count, names);
     }
 }
 
 /* Why the guest's half failed. 125 and 127 are the landing's own. */
 static int refused(const struct courier *courier, struct error *err)
 {
-    CLEANUP(freep) char *words = last_words(&courier->errors);
+    CLEANUP(freep) char *words = lastwords_of(courier->errors.data, courier->errors.length);
     return error_set(err, ERR_SYSTEM, "%s (exit status %d in the box)", *words ? words : "it ended without a word",
                      courier->status);
 }
@@ -433,8 +447,12 @@ int transfer_pull(struct context *context, const struct box *box, const char *so
     if (!early && helper_failed(courier.shared, err) < 0) {
         return error_wrap(err, "cannot copy %s:%s", box->name, source);
     }
+    if (courier.status == 1 && courier.errors.length && strstr(courier.errors.data, "padding with zeros")) {
+        (void)refused(&courier, err); /* what stands here is as long as the file was, and ends in bytes it never had */
+        return error_wrap(err, "%s:%s became shorter while it was being copied", box->name, source);
+    }
     if (courier.status == 1) { /* tar: a file changed while it was read */
-        CLEANUP(freep) char *words = last_words(&courier.errors);
+        CLEANUP(freep) char *words = lastwords_of(courier.errors.data, courier.errors.length);
         narrate_warn(context->narrator, "%s", words);
     } else if (courier.status != 0) {
         (void)refused(&courier, err);

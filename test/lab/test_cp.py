@@ -218,6 +218,90 @@ class Streams(Copies):
         self.assertRegex(seen, r"copying to cp-box: 1\.0 GiB, [0-9.]+ [MG]iB/s")
 
 
+class Kernel(Copies):
+    """Files of the kernel: their sizes are told as 0 or as a page, whatever is in them."""
+
+    def test_what_they_hold_comes_out(self):
+        for source, what in (("/proc/sys/kernel/ostype", "Linux\n"), ("/sys/class/net/lo/mtu", None)):
+            with self.subTest(source):
+                held = guest(f"cat {source}")
+                self.cp(f"{BOX}:{source}", self.here / "st")
+                self.assertEqual((self.here / "st").read_text(), held)
+                self.assertEqual(held, what or held)
+        self.cp(f"{BOX}:/proc/self/status", self.here / "status")
+        self.assertIn("VmPeak:", (self.here / "status").read_text())
+        guest(": >empty")
+        self.cp(f"{BOX}:empty", self.here)
+        self.assertEqual((self.here / "empty").read_bytes(), b"")
+        self.assertEqual(guest("ls -d /tmp/box-cp-* 2>/dev/null || true"), "")
+
+    def test_what_they_hold_goes_in(self):
+        self.cp("/proc/sys/kernel/ostype", f"{BOX}:")
+        self.cp("/sys/class/net/lo/mtu", f"{BOX}:mtu")
+        self.assertEqual(guest("cat ostype mtu"),
+                         "Linux\n" + Path("/sys/class/net/lo/mtu").read_text())
+
+    def test_a_tree_of_them_is_refused(self):
+        done = self.cp(f"{BOX}:/proc/sys/kernel", self.here, status=1)
+        self.assertIn("files of the kernel (proc)", done.stderr)
+        self.assertEqual(list(self.here.iterdir()), [])
+
+
+class Special(Copies):
+    """What is neither a file nor a directory, on this host. Never a device of it: /dev is the machine's own."""
+
+    def setUp(self):
+        super().setUp()
+        guest("echo new >f; mkdir d; echo new >d/f")
+
+    def test_a_fifo_is_not_replaced(self):
+        os.mkfifo(self.here / "fifo")
+        (self.here / "link").symlink_to("fifo")
+        (self.here / "tree").mkdir()
+        os.mkfifo(self.here / "tree" / "f")
+        for words, what in (((f"{BOX}:f", self.here / "fifo"), "fifo is a FIFO"),
+                            ((f"{BOX}:d", self.here / "fifo"), "fifo is a FIFO"),
+                            ((f"{BOX}:f", self.here / "link"), "is a FIFO"),
+                            ((f"{BOX}:d/.", f"{BOX}:f", self.here / "tree"), "f is a FIFO")):
+            with self.subTest(words):
+                done = self.cp(*words, status=1)
+                self.assertIn(what, done.stderr)
+                self.assertIn(f"box exec {BOX} -- cat", done.stderr)
+        for path in (self.here / "fifo", self.here / "tree" / "f"):
+            self.assertTrue(path.is_fifo())
+        self.assertTrue((self.here / "link").is_symlink())
+        self.assertEqual(self.leftovers(), [])
+
+    def test_links_that_are_named(self):
+        (self.here / "real").write_text("old")
+        (self.here / "to").symlink_to("real")
+        (self.here / "dangling").symlink_to("nothing")
+        self.cp(f"{BOX}:f", self.here / "to")
+        self.assertTrue((self.here / "to").is_symlink())
+        self.assertEqual((self.here / "real").read_text(), "new\n")
+        self.assertIn("leads to nothing", self.cp(f"{BOX}:f", self.here / "dangling", status=1).stderr)
+        self.assertEqual({path.name for path in self.here.iterdir()}, {"real", "to", "dangling"})
+
+    def test_what_is_left_out_is_named(self):
+        (self.here / "d").mkdir()
+        for name in ("a", "b", "c", "e", "g"):
+            os.mkfifo(self.here / "d" / name)
+        done = self.cp(self.here / "d", f"{BOX}:")
+        self.assertRegex(done.stderr, r"5 left out: .*/d/[abceg], .*/d/[abceg], .*/d/[abceg] and 2 more")
+        for name in ("a", "b", "c", "e"):
+            os.unlink(self.here / "d" / name)
+        done = self.cp(self.here / "d", f"{BOX}:")
+        self.assertRegex(done.stderr, r"1 left out: .*/d/g\n")
+
+    def test_the_cause_is_told(self):
+        done = self.cp(f"{BOX}:../../etc/shadow", self.here, status=1)
+        self.assertIn("../../etc/shadow: Permission denied", done.stderr)
+        guest("echo s >d/secret; chmod 0 d/secret")
+        done = self.cp(f"{BOX}:d", self.here, status=1)
+        self.assertIn("secret: Cannot open: Permission denied", done.stderr)
+        self.assertNotIn("Exiting", done.stderr)
+
+
 class Hostile(Copies):
     """The guest's tar is replaced by one that sends what an attacker would."""
 
@@ -324,12 +408,22 @@ class Hostile(Copies):
         self.assertNotIn("\033", done.stderr)
 
 
+    def test_a_file_that_became_shorter_is_no_success(self):
+        self.send(("f", tarfile.REGTYPE, "new"))
+        daily.as_root(LAB, BOX, "printf '#!/bin/sh\\ncat /var/evil.tar\\necho tar: ./f: File shrank by 2 bytes\\\\; padding with "
+                                "zeros >&2\\nexit 1\\n' >/usr/local/bin/tar")
+        done = self.cp(f"{BOX}:f", self.target, status=1)
+        self.assertIn("became shorter", done.stderr)
+        self.assertIn("File shrank", done.stderr)
+
+
 class Refusals(Copies):
     def test_sides(self):
         (self.here / "f").write_text("f")
         for words, what in ((["a:x", "b:y"], "both sides"), ([self.here / "f", "/tmp/x"], "one side must be in a box"),
                             (["a:x", "b:y", "/tmp"], "different boxes"), (["a:x", self.here / "f", "/tmp"], "one side"),
-                            (["-bad:x", "/tmp"], "unknown"), (["../a:x", "/tmp"], "one side")):
+                            (["-bad:x", "/tmp"], "unknown"), (["../a:x", "/tmp"], "one side"),
+                            (["", "a:"], "a source is an empty word"), (["a:x", ""], "DST is an empty word")):
             with self.subTest(words):
                 done = LAB.box("cp", *words)
                 self.assertEqual(done.returncode, 2, done.stderr)

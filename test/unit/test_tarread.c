@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static int archive(void)
@@ -119,11 +120,53 @@ static void sizes_that_are_none_are_refused(void **state)
     }
 }
 
+/* Lets the file grow when its header has come: with a pipe in between, no later than its end. */
+static void grow_and_drain(int fd, const char *path)
+{
+    char data[4096];
+    FILE *file = read(fd, data, 512) == 512 ? fopen(path, "ae") : NULL;
+    if (!file || fputs("more", file) < 0 || fclose(file) != 0) {
+        _exit(1);
+    }
+    while (read(fd, data, sizeof(data)) > 0) {
+    }
+    _exit(0);
+}
+
+static void growth_is_told(void **state)
+{
+    char path[] = "/tmp/test-tarread-XXXXXX";
+    CLEANUP(fd_closep) int file = mkstemp(path);
+    int ends[2];
+    assert_int_equal(ftruncate(file, 1 << 20), 0);
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        (void)close(ends[1]);
+        grow_and_drain(ends[0], path);
+    }
+    (void)close(ends[0]);
+    struct tally grown = {0};
+    uint64_t moved = 0;
+    const struct tarwrite out = {.fd = ends[1], .moved = &moved, .grown = &grown};
+    assert_int_equal(tarwrite_add(&out, path, "x", NULL), 0);
+    (void)close(ends[1]);
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    (void)unlink(path);
+    assert_int_equal(status, 0);
+    assert_int_equal(moved, 1 << 20);
+    assert_int_equal(grown.count, 1);
+    assert_string_equal(grown.names[0], path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_what_was_written),
         cmocka_unit_test(a_stream_that_stops_early_is_told),
+        cmocka_unit_test(growth_is_told),
         cmocka_unit_test(sizes_that_are_none_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
