@@ -109,20 +109,21 @@ def stage_sanitized(tally):
 
 
 def stage_fuzz(tally):
-    """Runs each fuzz target for a bounded time from its committed corpus."""
+    """Runs each fuzz target for a bounded time from its committed corpus; the same walk each time, unless $BOX_FUZZ_SEED."""
     directory = ROOT / "build-fuzz"
     ok, log = build(directory, *FUZZ_FLAGS, compiler="clang")
     tally.add("build the fuzz targets", ok, log)
     targets = sorted((ROOT / "test" / "fuzz").glob("fuzz_*.c"))
     tally.add("there are fuzz targets", bool(targets))
     seconds = os.environ.get("BOX_FUZZ_SECONDS", str(FUZZ_SECONDS))
+    seed = os.environ.get("BOX_FUZZ_SEED", "1")  # 0: another walk each time
     for source in targets if ok else []:
         name = source.stem
         found = directory / "corpus" / name
         found.mkdir(parents=True, exist_ok=True)
         corpus = ROOT / "test" / "fuzz" / "corpus" / name.removeprefix("fuzz_")
         tally.add(f"{name}: its corpus is committed", any(corpus.iterdir()) if corpus.is_dir() else False)
-        done = run([str(directory / "test" / "fuzz" / name), f"-max_total_time={seconds}", "-timeout=10",
+        done = run([str(directory / "test" / "fuzz" / name), f"-max_total_time={seconds}", f"-seed={seed}", "-timeout=10",
                     "-rss_limit_mb=2048", f"-artifact_prefix={directory}/", str(found), str(corpus)])
         tally.add(f"{name}: {seconds} s without a finding", done.returncode == 0, done.stderr[-4000:])
 
