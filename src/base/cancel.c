@@ -1,5 +1,5 @@
-/* The first INT, TERM or HUP becomes a request that waiting code sees; the second is told that cleaning up takes a
- * moment, the third kills.
+/* The first INT, TERM or HUP becomes a request that waiting code sees; the second kills, but that one is told
+ * to wait while what the first broke off is being cleaned up.
  * Not for: signals that are handed on to a guest; see incus/exec. */
 #include "base/cancel.h"
 
@@ -14,21 +14,22 @@ static const int cancel_signals[] = {SIGINT, SIGTERM, SIGHUP};
 static const char patience[] = "\ncleaning up; once more ends it at once, and may leave something behind\n";
 
 static volatile sig_atomic_t received;
-static volatile sig_atomic_t count;
+static volatile sig_atomic_t told;
 static volatile sig_atomic_t masked_now;
 static int event = -1;
 
 static void on_signal(int number)
 {
     int saved = errno;
-    if (count == 2) {
-        signal(number, SIG_DFL);
-        raise(number);
-    }
-    if (++count == 2) {
+    if (received && masked_now && !told) {
+        told = 1;
         (void)!write(STDERR_FILENO, patience, sizeof(patience) - 1);
         errno = saved;
         return;
+    }
+    if (received) {
+        signal(number, SIG_DFL);
+        raise(number);
     }
     received = number;
     uint64_t one = 1;
@@ -66,7 +67,7 @@ void cancel_uninstall(void)
 void cancel_forked(void)
 {
     received = 0;
-    count = 0;
+    told = 0;
     if (event >= 0) {
         /* The parent's is shared: what is written to it would wake the parent. */
         close(event);

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 
 /* Ctrl-C, TERM and HUP as a request that waiting code sees, instead of a death in the middle of a mint.
- * The first signal sets the flag and makes cancel_fd() readable; a second one says on stderr that cleaning up goes
- * on, and a third kills the process at once.
+ * The first signal sets the flag and makes cancel_fd() readable; a second one kills the process at once, except while
+ * cancel_mask() says that cleaning up goes on: then it is told so on stderr, and the next one kills.
  * This is the tree's one process-wide state beside main: a signal handler has nowhere else to write. */
 void cancel_install(void);
 
