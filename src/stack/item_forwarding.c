@@ -7,6 +7,7 @@
 #include "host/link.h"
 #include "host/sysctl.h"
 #include "stack/names.h"
+#include "stack/note.h"
 #include "stack/table.h"
 
 #include <string.h>
@@ -51,7 +52,7 @@ static int converge(struct stack *stack, const json_t *changes, struct narrator 
     /* A boxnet that stands says that it is a damage which is repaired, not a host that is set up. */
     CLEANUP(freep) char *live = NULL;
     if (sysctl_read(parameters[1].path, &live, NULL) < 0 &&
-        (fd_make_directories(STACK_DIRECTORY, 0755, err) < 0 || fd_write_file(NOTE, "0\n", 2, 0644, err) < 0)) {
+        note_write(NOTE, "0\n", err) < 0) {
         return -1;
     }
     return sysctl_write(parameters[0].path, "1", err);
@@ -78,11 +79,7 @@ static int restore(struct stack *stack, struct narrator *narrator, struct error 
     } else if (was_off && sysctl_write(parameters[0].path, "0", err) < 0) {
         return -1;
     }
-    if (fd_remove_file(NOTE, err) < 0) {
-        return -1;
-    }
-    (void)rmdir(STACK_DIRECTORY); /* stays where something else of box's lies in it */
-    return 0;
+    return note_remove(NOTE, err);
 }
 
 static int stands(struct stack *stack, struct argv *ret_standing, struct error *err)

@@ -7,6 +7,7 @@
 #include "base/process.h"
 #include "base/text.h"
 #include "stack/names.h"
+#include "stack/note.h"
 #include "stack/table.h"
 
 #include <grp.h>
@@ -56,13 +57,13 @@ static int added_members(struct argv *ret_users, struct error *err)
 static int note_member(const char *user, struct error *err)
 {
     CLEANUP(argv_reset) struct argv users = {0};
-    if (added_members(&users, err) < 0 || fd_make_directories(STACK_DIRECTORY, 0755, err) < 0) {
+    if (added_members(&users, err) < 0) {
         return -1;
     }
     argv_push(&users, user);
     argv_push(&users, "");
     CLEANUP(freep) char *text = argv_join(&users, "\n");
-    return fd_write_file(NOTE, text, strlen(text), 0644, err);
+    return note_write(NOTE, text, err);
 }
 
 static int judge(struct stack *stack, json_t *changes, struct error *err)
@@ -114,11 +115,7 @@ static int remove_members(struct stack *stack, struct narrator *narrator, struct
             return error_wrap(err, "cannot take %s out of the group", users.items[i]);
         }
     }
-    if (fd_remove_file(NOTE, err) < 0) {
-        return -1;
-    }
-    (void)rmdir(STACK_DIRECTORY); /* stays where something else of box's lies in it */
-    return 0;
+    return note_remove(NOTE, err);
 }
 
 static int stands(struct stack *stack, struct argv *ret_standing, struct error *err)

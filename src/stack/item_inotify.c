@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "host/sysctl.h"
 #include "stack/names.h"
+#include "stack/note.h"
 #include "stack/table.h"
 
 #include <string.h>
@@ -67,8 +68,7 @@ static int converge(struct stack *stack, const json_t *changes, struct narrator 
     if (text_equal(live, WANTED_S)) {
         return 0;
     }
-    if (access(NOTE, F_OK) < 0 && (fd_make_directories(STACK_DIRECTORY, 0755, err) < 0 ||
-                                   fd_write_file(NOTE, live, strlen(live), 0644, err) < 0)) {
+    if (access(NOTE, F_OK) < 0 && note_write(NOTE, live, err) < 0) {
         return -1;
     }
     return sysctl_write(PARAMETER, WANTED_S, err);
@@ -93,14 +93,7 @@ static int remove_limit(struct stack *stack, struct narrator *narrator, struct e
 {
     (void)stack;
     (void)narrator;
-    if (restore_value(err) < 0) {
-        return -1;
-    }
-    if (fd_remove_file(NOTE, err) < 0 || fd_remove_file(FILE_PATH, err) < 0) {
-        return -1;
-    }
-    (void)rmdir(STACK_DIRECTORY); /* stays where something else of box's lies in it */
-    return 0;
+    return restore_value(err) < 0 || note_remove(NOTE, err) < 0 ? -1 : fd_remove_file(FILE_PATH, err);
 }
 
 static int stands(struct stack *stack, struct argv *ret_standing, struct error *err)
