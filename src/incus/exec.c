@@ -255,7 +255,7 @@ static bool output_waits(const struct session *session)
 struct round {
     struct pollfd fds[12];
     size_t count;
-    size_t input, terminal, cancel; /* index, or SIZE_MAX */
+    size_t input, terminal, cancel, streams[STREAMS]; /* index, or SIZE_MAX */
 };
 
 static size_t add(struct round *round, int fd, short events)
@@ -282,10 +282,10 @@ static void plan(const struct session *session, struct round *round)
     round->cancel = add(round, session->signalled ? -1 : cancel_fd(), POLLIN);
     for (size_t i = 0; i < STREAMS; i++) {
         struct websocket *stream = session->streams[i];
+        round->streams[i] = stream ? add(round, websocket_fd(stream), websocket_events(stream)) : SIZE_MAX;
         if (!stream) {
             continue;
         }
-        (void)add(round, websocket_fd(stream), websocket_events(stream));
         if (websocket_incoming(stream)->length) {
             (void)add(round, session->outlets[i].fd, POLLOUT);
         }
@@ -317,6 +317,14 @@ static int on_cancel(struct session *session, struct error *err)
     return 0;
 }
 
+/* A stream that has nothing to say is not asked: that took most of the system calls of a long output. */
+static bool concerned(const struct session *session, const struct round *round, size_t index)
+{
+    struct websocket *stream = session->streams[index];
+    return stream && (answered(round, round->streams[index]) || websocket_incoming(stream)->length ||
+                      websocket_backlog(stream));
+}
+
 static int step(struct session *session, int64_t deadline, struct error *err)
 {
     struct round round;
@@ -335,11 +343,13 @@ static int step(struct session *session, int64_t deadline, struct error *err)
         read_input(session);
     }
     for (size_t i = INPUT; i < STREAMS; i++) {
-        if (session->streams[i] && pump(session, i, err) < 0) {
+        if (concerned(session, &round, i) && pump(session, i, err) < 0) {
             return -1;
         }
     }
-    pump_control(session);
+    if (concerned(session, &round, CONTROL)) {
+        pump_control(session);
+    }
     return 0;
 }
 

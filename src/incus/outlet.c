@@ -17,8 +17,8 @@ struct outlet outlet_make(int fd, struct buffer *capture, size_t ceiling)
         outlet.is_socket = S_ISSOCK(status.st_mode);
         /* A pipe that poll() calls writable has room for PIPE_BUF bytes (pipe(7)), and a terminal for little more. A
          * file takes what it gets, and so does a device that is no terminal: /dev/null above all. */
-        bool takes_all = S_ISREG(status.st_mode) || (S_ISCHR(status.st_mode) && !isatty(fd));
-        outlet.step = takes_all || outlet.is_socket ? (size_t)1 << 20 : PIPE_BUF;
+        outlet.takes_all = S_ISREG(status.st_mode) || (S_ISCHR(status.st_mode) && !isatty(fd));
+        outlet.step = outlet.takes_all || outlet.is_socket ? (size_t)1 << 20 : PIPE_BUF;
     }
     return outlet;
 }
@@ -54,7 +54,7 @@ int outlet_take(struct outlet *outlet, struct buffer *data, struct error *err)
     }
     size_t done = 0;
     int failure = 0;
-    while (done < data->length && writable(outlet->fd)) {
+    while (done < data->length && (outlet->takes_all || writable(outlet->fd))) {
         size_t part = data->length - done < outlet->step ? data->length - done : outlet->step;
         ssize_t got = outlet->is_socket ? send(outlet->fd, data->data + done, part, MSG_DONTWAIT | MSG_NOSIGNAL)
                                         : write(outlet->fd, data->data + done, part);

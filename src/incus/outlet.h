@@ -17,6 +17,7 @@ struct outlet {
     void *hear_context;
     size_t step;            /* bytes that a write() may have without blocking, once poll() says that one may be made */
     bool is_socket;
+    bool takes_all; /* poll() has nothing to say about it */
     bool broken; /* nobody reads any more */
 };
 

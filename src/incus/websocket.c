@@ -24,6 +24,7 @@ struct websocket {
     bool open;              /* the handshake is through */
     bool ended;             /* the peer's text message came */
     bool stalled;           /* the last read stopped for want of room */
+    bool drained;           /* the last read took all that had come */
     bool mute;              /* the peer takes nothing more; it may still be sending */
     bool payload;           /* the frame that is coming in belongs to a binary message */
     bool binary;            /* so does the message */
@@ -38,7 +39,7 @@ static ssize_t on_receive(wslay_event_context_ptr frames, uint8_t *data, size_t 
 {
     struct websocket *websocket = context;
     websocket->stalled = websocket->incoming.length >= WINDOW;
-    if (!websocket->stalled && websocket->raw_length == 0 && websocket->fd >= 0) {
+    if (!websocket->stalled && !websocket->drained && websocket->raw_length == 0 && websocket->fd >= 0) {
         ssize_t got;
         do {
             got = recv(websocket->fd, websocket->raw, RAW_SIZE, MSG_DONTWAIT);
@@ -46,6 +47,7 @@ static ssize_t on_receive(wslay_event_context_ptr frames, uint8_t *data, size_t 
         if (got > 0) {
             websocket->raw_start = 0;
             websocket->raw_length = (size_t)got;
+            websocket->drained = (size_t)got < RAW_SIZE;
         } else if (got == 0 || (errno != EAGAIN && errno != EWOULDBLOCK)) {
             /* The daemon drops its sockets without a CLOSE frame: an end, whatever errno calls it. */
             websocket_close(websocket);
@@ -316,6 +318,7 @@ int websocket_service(struct websocket *websocket, struct error *err)
             return 0;
         }
     }
+    websocket->drained = false;
     if (wslay_event_recv(websocket->frames) == WSLAY_ERR_NOMEM) {
         abort();
     }
