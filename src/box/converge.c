@@ -24,7 +24,6 @@
 #define CANNOT_RUN    126  /* a shell's words for what it cannot execute, */
 #define NOT_FOUND     127  /* and for what is not there */
 #define KILL_BUDGET   10000
-#define GUEST_PATH    "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 /* The script comes on stdin and stays where a person finds it. It runs in a session of its own, so that all of it can
  * be ended; what it leaves running does not hold the lock. */
@@ -114,11 +113,11 @@ static int open_script(const struct template *template, int *ret_fd, struct erro
 
 static json_t *make_environment(const struct converge_request *request)
 {
-    json_t *environment = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "PATH", GUEST_PATH, "HOME", "/root",
-                                    "LC_ALL", "C.UTF-8", "DEBIAN_FRONTEND", "noninteractive", "BOX_TEMPLATE",
-                                    request->template->name, "BOX_USER", request->user, "BOX_HOME", request->home);
+    json_t *environment = exec_root_environment();
+    json_t *ours = json_pack("{s:s, s:s, s:s, s:s}", "DEBIAN_FRONTEND", "noninteractive", "BOX_TEMPLATE",
+                             request->template->name, "BOX_USER", request->user, "BOX_HOME", request->home);
 
-    if (!environment) {
+    if (!ours || json_object_update_new(environment, ours) < 0) {
         abort();
     }
     return environment;

@@ -145,8 +145,7 @@ static const char script[] =
 int identity_renew_running(struct client *client, const char *name, struct narrator *narrator, struct error *err)
 {
     const char *const command[] = {"/bin/sh", "-c", script, "box", name, NULL};
-    CLEANUP(json_freep)
-    json_t *environment = json_pack("{s:s}", "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+    CLEANUP(json_freep) json_t *environment = exec_root_environment();
     const struct exec_request request = {.instance = name,
                                          .command = command,
                                          .environment = environment,

@@ -56,9 +56,7 @@ int64_t loss_look(struct client *client, const struct box *box, int64_t budget, 
 {
     const char *const command[] = {"/bin/sh", "-c", script, NULL};
     CLEANUP(buffer_reset) struct buffer output = {0};
-    CLEANUP(json_freep)
-    json_t *environment = json_pack(
-        "{s:s, s:s}", "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL", "C.UTF-8");
+    CLEANUP(json_freep) json_t *environment = exec_root_environment();
     const struct exec_request request = {.instance = box->name,
                                          .command = command,
                                          .environment = environment,

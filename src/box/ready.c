@@ -61,9 +61,7 @@ int ready_collect(struct client *client, const char *instance, const char *user,
 {
     const char *const command[] = {"/bin/sh", "-c", script, "box", user, NULL};
     CLEANUP(buffer_reset) struct buffer output = {0};
-    CLEANUP(json_freep) json_t *environment =
-        json_pack("{s:s, s:s, s:s}", "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME",
-                  "/root", "LC_ALL", "C.UTF-8");
+    CLEANUP(json_freep) json_t *environment = exec_root_environment();
     struct exec_request request = {
         .instance = instance,
         .command = command,

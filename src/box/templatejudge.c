@@ -200,9 +200,7 @@ static int ask(struct client *client, const char *name, struct narrator *narrato
     const char *const command[] = {"/usr/bin/python3", "-c", judge, DATA_PATH, SCRIPT_PATH, NULL};
     CLEANUP(buffer_reset) struct buffer output = {0};
     CLEANUP(buffer_reset) struct buffer errors = {0};
-    CLEANUP(json_freep)
-    json_t *environment =
-        json_pack("{s:s, s:s, s:s}", "PATH", "/usr/sbin:/usr/bin:/sbin:/bin", "HOME", "/root", "LC_ALL", "C.UTF-8");
+    CLEANUP(json_freep) json_t *environment = exec_root_environment();
     const struct exec_request request = {.instance = name,
                                          .command = command,
                                          .environment = environment,

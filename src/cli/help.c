@@ -14,7 +14,7 @@
 #define WIDTH          79 /* where they are wrapped: in the last column of nothing, */
 #define LEAST_WIDTH    59 /* and with room for a few words on a narrow terminal */
 
-const char *help_section(enum command_section section)
+static const char *section_title(enum command_section section)
 {
     switch (section) {
     case SECTION_DAILY:
@@ -67,11 +67,13 @@ static void print_row(const struct command *command, FILE *out)
     print_pair(usage + strlen("box "), command->summary, out);
 }
 
-void help_general(FILE *out)
+static void print_title(const char *title, FILE *out)
 {
-    (void)fputs("box mints throwaway machines that reach the public internet and nothing else.\n\n"
-                "usage: box COMMAND [ARGUMENTS] [FLAGS]\n",
-                out);
+    (void)fprintf(out, "\n%s\n", title);
+}
+
+void help_sections(help_title *title, help_row *row, FILE *out)
+{
     const struct command *const *rows = commands_all();
     for (enum command_section section = SECTION_DAILY; section <= SECTION_OTHER; section++) {
         bool begun = false;
@@ -80,12 +82,20 @@ void help_general(FILE *out)
                 continue;
             }
             if (!begun) {
-                (void)fprintf(out, "\n%s\n", help_section(section));
+                title(section_title(section), out);
                 begun = true;
             }
-            print_row(rows[i], out);
+            row(rows[i], out);
         }
     }
+}
+
+void help_general(FILE *out)
+{
+    (void)fputs("box mints throwaway machines that reach the public internet and nothing else.\n\n"
+                "usage: box COMMAND [ARGUMENTS] [FLAGS]\n",
+                out);
+    help_sections(print_title, print_row, out);
     (void)fputs("\n'box help COMMAND' tells more, and so does --help behind any command.\n", out);
 }
 

@@ -14,8 +14,10 @@ void help_command(const struct command *command, FILE *out);
 /* The members of a group ("image"). */
 void help_group(const char *group, FILE *out);
 
-/* "Boxes", "Templates and images", ... */
-const char *help_section(enum command_section section);
+/* The commands that people see, section by section: `title` ("Boxes", "This host") comes before the first of its own. */
+typedef void help_title(const char *title, FILE *out);
+typedef void help_row(const struct command *command, FILE *out);
+void help_sections(help_title *title, help_row *row, FILE *out);
 
 /* How an option is written: "-i, --stdin", "    --wait S". The caller frees. */
 char *help_option(const struct option_row *row);

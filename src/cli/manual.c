@@ -104,6 +104,11 @@ static void put_command(const struct command *command, FILE *out)
     put_options(tables, out);
 }
 
+static void put_title(const char *title, FILE *out)
+{
+    (void)fprintf(out, ".SH \"%s\"\n", title);
+}
+
 void manual_print(FILE *out)
 {
     (void)fprintf(
@@ -120,20 +125,7 @@ void manual_print(FILE *out)
         "reach the public internet, and neither the host, its network, nor each other. A box carries no\n"
         "credentials; removing it loses nothing that was not pushed.\n",
         BOX_VERSION);
-    const struct command *const *rows = commands_all();
-    for (enum command_section section = SECTION_DAILY; section <= SECTION_OTHER; section++) {
-        bool begun = false;
-        for (size_t i = 0; rows[i]; i++) {
-            if (rows[i]->section != section || rows[i]->flags & HIDDEN) {
-                continue;
-            }
-            if (!begun) {
-                (void)fprintf(out, ".SH \"%s\"\n", help_section(section));
-                begun = true;
-            }
-            put_command(rows[i], out);
-        }
-    }
+    help_sections(put_title, put_command, out);
     (void)fputs(".SH \"Flags of every command\"\n", out);
     put_options((const struct option_row *const[]){commands_common(), NULL}, out);
     (void)fputs(".SH ENVIRONMENT\n", out);

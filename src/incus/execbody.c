@@ -88,3 +88,15 @@ int execbody_make(const struct exec_request *request, unsigned columns, unsigned
     *ret_body = body;
     return 0;
 }
+
+json_t *exec_root_environment(void)
+{
+    json_t *environment = json_pack("{s:s, s:s, s:s}", "PATH",
+                                    "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME", "/root",
+                                    "LC_ALL", "C.UTF-8");
+
+    if (!environment) {
+        abort();
+    }
+    return environment;
+}

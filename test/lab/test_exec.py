@@ -7,19 +7,18 @@ import subprocess
 import time
 import unittest
 
+import daily
 import harness
 
 LAB = harness.Lab()
 BOX = "exec-box"
-USER = "dev"
+USER = daily.USER
 
 
 def setUpModule():
     LAB.ready()
     LAB.remove_boxes("exec-")
-    done = LAB.box("new", "--name", BOX, timeout=300)
-    if done.returncode != 0:
-        raise RuntimeError(done.stdout + done.stderr)
+    daily.launch(LAB, BOX)
     LAB.must(["incus", "launch", harness.IMAGE, "exec-foreign", "-p", "box-net"], timeout=120)
 
 

@@ -3,6 +3,7 @@ import os
 import tempfile
 import unittest
 
+import daily
 import harness
 
 LAB = harness.Lab()
@@ -12,9 +13,7 @@ BOX = "hatch-box"
 def setUpModule():
     LAB.ready()
     LAB.remove_boxes("hatch-")
-    done = LAB.box("new", "--name", BOX, timeout=300)
-    if done.returncode != 0:
-        raise RuntimeError(done.stdout + done.stderr)
+    daily.launch(LAB, BOX)
     LAB.must(["incus", "launch", harness.IMAGE, "hatch-foreign", "-p", "box-net"], timeout=120)
 
 

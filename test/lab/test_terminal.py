@@ -3,20 +3,19 @@ import os
 import signal
 import unittest
 
+import daily
 import harness
 from session import Session
 
 LAB = harness.Lab()
 BOX = "terminal-box"
-USER = "dev"
+USER = daily.USER
 
 
 def setUpModule():
     LAB.ready()
     LAB.remove_boxes("terminal-")
-    done = LAB.box("new", "--name", BOX, timeout=300)
-    if done.returncode != 0:
-        raise RuntimeError(done.stdout + done.stderr)
+    daily.launch(LAB, BOX)
 
 
 def tearDownModule():
