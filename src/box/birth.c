@@ -47,8 +47,8 @@ int birth_begin(struct birth *birth, struct error *err)
     return 0;
 }
 
-/* True where another mint of it most likely runs: only its age tells that from one that was killed. */
-static bool is_being_minted(const json_t *instance)
+/* True where another mint of it most likely runs: nothing but its age tells that from one that was killed. */
+static bool may_be_minted(const json_t *instance)
 {
     int64_t created = 0;
     const int64_t now = (int64_t)time(NULL);
@@ -65,9 +65,9 @@ static int refuse_taken(const char *name, const json_t *instance, struct error *
         error_set(err, ERR_EXISTS, "the name %s is taken by an instance of Incus that is no box", name);
         return error_remedy(err, "choose another name");
     }
-    if (is_being_minted(instance)) {
-        error_set(err, ERR_EXISTS, "there is a box %s already: it is being minted right now", name);
-        return error_remedy(err, "choose another name, or see what becomes of it: box list");
+    if (may_be_minted(instance)) {
+        error_set(err, ERR_EXISTS, "there is a box %s already: it is being minted right now, or its mint was killed", name);
+        return error_remedy(err, "choose another name; where no mint of it runs any more: box rm %s", name);
     }
     if (state) {
         error_set(err, ERR_EXISTS, "there is a box %s already, and it is incomplete (%s)", name, state);
