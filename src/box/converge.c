@@ -10,6 +10,7 @@
 #include "box/snapshot.h"
 #include "box/tag.h"
 #include "incus/exec.h"
+#include "incus/execbody.h"
 #include "incus/instance.h"
 
 #include <errno.h>
@@ -113,7 +114,7 @@ static int open_script(const struct template *template, int *ret_fd, struct erro
 
 static json_t *make_environment(const struct converge_request *request)
 {
-    json_t *environment = exec_root_environment();
+    json_t *environment = execbody_root_environment();
     json_t *ours = json_pack("{s:s, s:s, s:s, s:s}", "DEBIAN_FRONTEND", "noninteractive", "BOX_TEMPLATE",
                              request->template->name, "BOX_USER", request->user, "BOX_HOME", request->home);
 

@@ -7,6 +7,7 @@
 #include "box/recipe.h"
 #include "incus/call.h"
 #include "incus/exec.h"
+#include "incus/execbody.h"
 #include "incus/guestfile.h"
 #include "incus/instance.h"
 
@@ -145,7 +146,7 @@ static const char script[] =
 int identity_renew_running(struct client *client, const char *name, struct narrator *narrator, struct error *err)
 {
     const char *const command[] = {"/bin/sh", "-c", script, "box", name, NULL};
-    CLEANUP(json_freep) json_t *environment = exec_root_environment();
+    CLEANUP(json_freep) json_t *environment = execbody_root_environment();
     const struct exec_request request = {.instance = name,
                                          .command = command,
                                          .environment = environment,

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "incus/exec.h"
+#include "incus/execbody.h"
 
 #include <string.h>
 
@@ -56,7 +57,7 @@ int64_t loss_look(struct client *client, const struct box *box, int64_t budget, 
 {
     const char *const command[] = {"/bin/sh", "-c", script, NULL};
     CLEANUP(buffer_reset) struct buffer output = {0};
-    CLEANUP(json_freep) json_t *environment = exec_root_environment();
+    CLEANUP(json_freep) json_t *environment = execbody_root_environment();
     const struct exec_request request = {.instance = box->name,
                                          .command = command,
                                          .environment = environment,

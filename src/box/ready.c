@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "incus/exec.h"
+#include "incus/execbody.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +62,7 @@ int ready_collect(struct client *client, const char *instance, const char *user,
 {
     const char *const command[] = {"/bin/sh", "-c", script, "box", user, NULL};
     CLEANUP(buffer_reset) struct buffer output = {0};
-    CLEANUP(json_freep) json_t *environment = exec_root_environment();
+    CLEANUP(json_freep) json_t *environment = execbody_root_environment();
     struct exec_request request = {
         .instance = instance,
         .command = command,

@@ -11,6 +11,7 @@
 #include "box/remove.h"
 #include "box/tag.h"
 #include "incus/exec.h"
+#include "incus/execbody.h"
 #include "incus/guestfile.h"
 #include "incus/instance.h"
 #include "stack/names.h"
@@ -200,7 +201,7 @@ static int ask(struct client *client, const char *name, struct narrator *narrato
     const char *const command[] = {"/usr/bin/python3", "-c", judge, DATA_PATH, SCRIPT_PATH, NULL};
     CLEANUP(buffer_reset) struct buffer output = {0};
     CLEANUP(buffer_reset) struct buffer errors = {0};
-    CLEANUP(json_freep) json_t *environment = exec_root_environment();
+    CLEANUP(json_freep) json_t *environment = execbody_root_environment();
     const struct exec_request request = {.instance = name,
                                          .command = command,
                                          .environment = environment,

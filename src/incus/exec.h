@@ -13,7 +13,7 @@ struct exec_request {
     const char *instance;
     const char *const *command; /* NULL-terminated; every argument arrives byte for byte (a guest without /bin/sh gets
                                  * UTF-8 only) */
-    json_t *environment;        /* object of strings, borrowed; may be NULL: see exec_root_environment() */
+    json_t *environment;        /* object of strings, borrowed; may be NULL: see execbody_root_environment() */
     uint32_t user, group;       /* numeric; Incus resolves no names */
     const char *directory;      /* NULL: the daemon's default */
     bool interactive;           /* a pty: stdin, stdout in raw mode, window size followed */
@@ -41,9 +41,5 @@ struct exec_request {
  *
  * ERR_NO_DAEMON where the daemon goes away meanwhile; the command dies with its connection. */
 int exec_run(struct client *client, const struct exec_request *request, int *ret_status, struct error *err);
-
-/* What a program of root's finds in a Debian guest, whatever the image says: PATH, HOME, and the locale that every guest
- * has. The caller owns it, and may add. */
-json_t *exec_root_environment(void);
 
 #endif

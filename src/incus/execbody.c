@@ -89,7 +89,7 @@ int execbody_make(const struct exec_request *request, unsigned columns, unsigned
     return 0;
 }
 
-json_t *exec_root_environment(void)
+json_t *execbody_root_environment(void)
 {
     json_t *environment = json_pack("{s:s, s:s, s:s}", "PATH",
                                     "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME", "/root",

@@ -12,4 +12,8 @@ int execbody_make(const struct exec_request *request, unsigned columns, unsigned
  * the bytes together and becomes the command. The caller owns the array. */
 json_t *execbody_command(const char *const *command);
 
+/* What a program of root's finds in a Debian guest, whatever the image says: PATH, HOME, and the locale that every guest
+ * has. The caller owns it, and may add. */
+json_t *execbody_root_environment(void);
+
 #endif
